@@ -49,7 +49,7 @@ from .watched import Watched, started
 TRADES = 100
 AIM_P95_MS = 1000
 CHAIN_S_A_BLOCK = 4
-LOOK_S, MOST_S = 0.005, 15.0
+LOOK_S, MAX_S = 0.005, 15.0
 KINDS = ("follow", "rule")
 WALLET = "0x" + keccak(b"roundtrip alerts")[12:].hex()
 _FUNDS_WEI, _BUY_WEI = 10**22, 10**16
@@ -106,7 +106,7 @@ class Told:
 
     async def both(self, transaction: str) -> None:
         """Waits for both rows of it. Raises TimeoutError."""
-        async with asyncio.timeout(MOST_S):
+        async with asyncio.timeout(MAX_S):
             while not all((transaction, kind) in self.rows for kind in KINDS):
                 self.came.clear()
                 await self.came.wait()
@@ -162,7 +162,7 @@ class Service:
 async def bought(service: Service, clock: Clock, order: dict[str, str]) -> Trade:
     """Buys, and waits for the receipt; the block counts as seen now unless a header came before."""
     transaction = await service.node("eth_sendTransaction", order)
-    async with asyncio.timeout(MOST_S):
+    async with asyncio.timeout(MAX_S):
         while (receipt := await service.node(_RECEIPT, transaction)) is None:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
     block = int(receipt["blockNumber"], 16)

@@ -10,7 +10,7 @@ from .timing import Times
 SIDE_BY_SIDE = ("measured", "median", "p95", "beside it, in the same run", "its median", "ratio")
 """The columns of what is measured beside something else."""
 
-LEAST_FOR_P95 = 20
+MIN_FOR_P95 = 20
 
 
 class Table(msgspec.Struct):
@@ -38,7 +38,7 @@ class Table(msgspec.Struct):
 def beside(name: str, found: Times, other: str, others: Times) -> list[str]:
     """A row of ``SIDE_BY_SIDE``; the ratio is of the medians. With few times there is no 95th percentile."""
     ratio = found.median / others.median
-    p95 = ms(found.p95) if len(found.times_ms) >= LEAST_FOR_P95 else "-"
+    p95 = ms(found.p95) if len(found.times_ms) >= MIN_FOR_P95 else "-"
     return [name, ms(found.median), p95, other, ms(others.median), f"{ratio:.2f}"]
 
 

@@ -13,7 +13,7 @@ from roundtrip.config.settings import Settings
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
-from roundtrip.domain.practice.practice import MOST_POSITIONS, PracticePosition
+from roundtrip.domain.practice.practice import MAX_POSITIONS, PracticePosition
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.practice.account import practice_account
@@ -102,8 +102,8 @@ async def ask_the_account(database_url: str, runs: int) -> None:
         counted = replace(ctx, node=node)
         listed = [one.token for one in ActorMarket.unpack(built.market).tokens if one.kind in LIVE]
         tokens = [Address(token) for token in [*listed, *(built.tokens[key] for key in HONEST)]]
-        tokens = tokens[-MOST_POSITIONS:]
-        assert len(tokens) == MOST_POSITIONS
+        tokens = tokens[-MAX_POSITIONS:]
+        assert len(tokens) == MAX_POSITIONS
         account = await _account(ctx)
         await _filled(ctx, tokens, account.id)
         trips: set[int] = set()
@@ -115,7 +115,7 @@ async def ask_the_account(database_url: str, runs: int) -> None:
             trips.add(node.trips)
             requests.append(node.requests)
             unvalued = [one.why for one in answer.positions if one.worth is None]
-            if len(answer.positions) != MOST_POSITIONS or unvalued:
+            if len(answer.positions) != MAX_POSITIONS or unvalued:
                 raise SystemExit(f"not all positions were valued: {unvalued}")
 
         checks = await timed(lambda: check(counted, CheckParams(plain)), runs)
@@ -123,7 +123,7 @@ async def ask_the_account(database_url: str, runs: int) -> None:
         again = await timed(lambda: check(counted, CheckParams(plain)), runs)
         beside = Times(checks.times_ms + again.times_ms)
         tell("a check of one token, not shared", beside, beside, "a check")
-        tell(f"practice_account, {MOST_POSITIONS} positions", found, beside, "a check")
+        tell(f"practice_account, {MAX_POSITIONS} positions", found, beside, "a check")
         print(f"     trips of an account to the node {sorted(trips)}, requests in it {sorted(set(requests))}")
         if trips != {1}:
             raise SystemExit("an account is to be valued in one trip")

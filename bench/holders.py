@@ -55,7 +55,7 @@ TRANSFERS = (10_000, 100_000, 1_000_000)
 NEW_TRANSFERS, NEW_BLOCKS = 100, 5
 AGAIN, NEW_PROCESSES = 20, 5
 LOGS_AN_ANSWER, AT_ONCE = 4000, 4
-ASK_EVERY_S, MOST_S = 0.2, 600.0
+ASK_EVERY_S, MAX_S = 0.2, 600.0
 AIMS = {10_000: 1.0, 1_000_000: 30.0}
 AIM_AGAIN_MS, AIM_MB = 100.0, 1024.0
 _ANSWER_S, _BEAT_S = 60.0, 0.01
@@ -193,7 +193,7 @@ class Desk:
             began = time.perf_counter()
             answer, asked = await self.ask(), 1
             first_s = time.perf_counter() - began
-            while answer.status == "reading" and time.perf_counter() - began < MOST_S:
+            while answer.status == "reading" and time.perf_counter() - began < MAX_S:
                 await self._read_on()
                 answer, asked = await self.ask(), asked + 1
             whole_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu_s
@@ -290,7 +290,7 @@ class Place:
         command += ["--transfers", str(self.transfers), "--acted", str(acted), *(["--new"] if new else [])]
         environment = {"PYTHONPATH": str(PROJECT / "src"), "ROUNDTRIP_NETWORK": "devnet"}
         with process_started(command, environment, self.folder / "asking.log", PROJECT) as watched:
-            if await asyncio.to_thread(watched.process.wait, 2 * MOST_S):
+            if await asyncio.to_thread(watched.process.wait, 2 * MAX_S):
                 watched.check()
             return watched.log.read_bytes().splitlines()[-1]
 

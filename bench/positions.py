@@ -24,7 +24,7 @@ from .made_cast import Scale
 
 POSITIONS = 1_000_000
 SIZES = {"10,000 positions in a pool": 10_000, "200 positions": 200}
-MOST_POOLS, MOST_POSITIONS = 8, 200
+MAX_POOLS, MAX_POSITIONS = 8, 200
 
 # $1 the position manager's number, $2 how many, $3 the pools' numbers, $4 the first NFT
 _POSITIONS = """
@@ -89,7 +89,7 @@ async def _token_of(connection: Connection, which: str, *arguments: object) -> A
 
 async def _measure(connection: Connection, name: str, token: Address, runs: int) -> None:
     async def ask() -> TokenPositions | None:
-        return await read_positions(connection, ROBINHOOD.contracts, token, MOST_POOLS, MOST_POSITIONS)
+        return await read_positions(connection, ROBINHOOD.contracts, token, MAX_POOLS, MAX_POSITIONS)
 
     found = await ask()
     assert found is not None

@@ -25,7 +25,7 @@ from pathlib import Path
 from roundtrip.app.build import spare_the_collector
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.alerts import MAX_FOLLOWS, MAX_RULES
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import (
     FOLLOWED_VERBS,
@@ -124,9 +124,9 @@ def drawn(rules: int, happenings: int) -> tuple[Watching, list[Happening]]:
     chance, watching, number = random.Random(11), Watching(), itertools.count(1)
     for id_ in range(rules):
         rule, meant = a_rule(chance)
-        watching.rules.append((AlertSource("rule", id_, id_ // MOST_RULES, rule.text(), 0), rule, meant))
-    for account_id in range(rules // MOST_RULES):
-        followed_wallets = {wallet(popular(chance, WALLETS)) for _ in range(chance.randint(1, MOST_FOLLOWS))}
+        watching.rules.append((AlertSource("rule", id_, id_ // MAX_RULES, rule.text(), 0), rule, meant))
+    for account_id in range(rules // MAX_RULES):
+        followed_wallets = {wallet(popular(chance, WALLETS)) for _ in range(chance.randint(1, MAX_FOLLOWS))}
         for each in sorted(followed_wallets):
             watching.follows.append((AlertSource("follow", next(number), account_id, "somebody", 0), each))
     return watching, [a_happening(chance) for _ in range(happenings)]
@@ -137,7 +137,7 @@ def just_above(rules: int, happenings: int) -> tuple[Watching, list[Happening]]:
     watching = Watching()
     for id_ in range(rules):
         rule = Rule(Who("any"), "buying", Over("eth", 10**18 + id_))
-        watching.rules.append((AlertSource("rule", id_, id_ // MOST_RULES, rule.text(), 0), rule, None))
+        watching.rules.append((AlertSource("rule", id_, id_ // MAX_RULES, rule.text(), 0), rule, None))
     return watching, [happened("buying", wallet(n), token(n), 10**18 - n, 1) for n in range(happenings)]
 
 

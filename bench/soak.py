@@ -56,7 +56,7 @@ BOUND_MS = 500.0
 FIRST_RATE, STEP_S, HALVINGS, WARM_S = 25.0, 12.0, 3, 40.0
 ANSWERED_MS, BUSY_MS = 2500.0, 1500.0
 """p95 at twice the load, by the median of the windows: of answers, and of busy ones."""
-MOST_LOST = 0.001
+MAX_LOST = 0.001
 SAMPLE_S = 5.0
 STREAMS, SLOW = 30, 20
 _SAYS_EVERY_S = 60.0
@@ -241,7 +241,7 @@ def _faults_of(answers: Answers) -> list[str]:
     faults += [
         f"{answers.total(name)} of {offered} {name}"
         for name in ("lost", "unsent")
-        if answers.total(name) > MOST_LOST * offered
+        if answers.total(name) > MAX_LOST * offered
     ]
     if not answers.outcomes["ok"]:
         faults.append("nothing was answered")

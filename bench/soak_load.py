@@ -31,7 +31,7 @@ from support.slow_clients import Slow
 
 from .soak_mix import Ask, Mix, Plan, outcome
 
-ADDRESSES, MOST_LINES, MOST_FILES = 1000, 1500, 4000
+ADDRESSES, MAX_LINES, MAX_FILES = 1000, 1500, 4000
 WINDOW_S, LATE_S = 4.0, 45.0
 _WRONG_KEPT = 20
 _TIMES = ("answered_ms", "busy_ms", "sent_late_ms")
@@ -186,7 +186,7 @@ class Load:
         known = self._free.get(waiting.address)
         if known and waiting.tries == 1:
             known.pop().ask(waiting)
-        elif len(self._lines) + len(self._opening) >= MOST_LINES and not self._closed_one():
+        elif len(self._lines) + len(self._opening) >= MAX_LINES and not self._closed_one():
             self.window.unsent += 1
         else:
             task = asyncio.create_task(self._opened(waiting))
@@ -289,7 +289,7 @@ async def main(plan: Plan, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    raise_file_limit(MOST_FILES)
+    raise_file_limit(MAX_FILES)
     asked = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main(asked, int(sys.argv[2])))

@@ -37,7 +37,7 @@ from .soak_plan import plan_for
 
 UNLOADED, TIMES = 1 / 4, (2.0, 10.0)
 BUSY_MS, SLOWER = 50.0, 3.0
-MOST_BUSY = 0.02
+MAX_BUSY = 0.02
 WARM_S, REST_S = 12.0, 3.0
 Attack = Callable[[float], Awaitable[None]]
 CALLERS = ("with a key", "without a key", "a page")
@@ -159,7 +159,7 @@ def misses(phases: list[Phase]) -> list[str]:
             found += [
                 f"beside {phase.name}: {caller} is answered {share:.0%}"
                 for caller in CALLERS
-                if (share := phase.answered(caller)) is not None and share < 1 - MOST_BUSY
+                if (share := phase.answered(caller)) is not None and share < 1 - MAX_BUSY
             ]
             continue
         keyed, others = phase.answered("with a key"), phase.answered("without a key")
@@ -180,7 +180,7 @@ async def run_version(asked: argparse.Namespace, version: str, code: Path, rate:
         async with service(folder, asked.processes, code, actors=False) as (demo, port, watch):
             plan = await plan_for(port, watch.database_url, folder)
             async with loading(plan, folder, asked.seed) as load:
-                rate = rate or await sustainable(load, MOST_BUSY)
+                rate = rate or await sustainable(load, MAX_BUSY)
                 print(f"{version}: {rate:.0f} requests a second are borne", flush=True)
                 async with attacks_on(port, folder) as attacks:
                     phases = await measure(load, version, rate, asked.seconds, asked.slow, attacks)

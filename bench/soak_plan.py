@@ -15,7 +15,7 @@ from roundtrip.store.server.rows import Connection
 
 from .soak_mix import Plan
 
-KEYS, TRADES, MOST_OF_A_SORT, LEAST_SYMBOLS = 20, 12, 300, 20
+KEYS, TRADES, MAX_OF_A_SORT, MIN_SYMBOLS = 20, 12, 300, 20
 VERDICTS = Path(__file__).resolve().parents[1] / "tests/evidence/verdicts.md"
 _ROW = re.compile(r"^\| (\w+) \| \w+ \| (ok|danger) \|", re.M)
 _LAUNCHED = """
@@ -39,7 +39,7 @@ async def plan_for(port: int, database_url: str, folder: Path) -> Plan:
     try:
         async with asyncio.timeout(60):
             # Symbols are read by jobs, once the index is there.
-            while len(symbols := await _column(connection, _SYMBOLS)) < LEAST_SYMBOLS:  # noqa: ASYNC110
+            while len(symbols := await _column(connection, _SYMBOLS)) < MIN_SYMBOLS:  # noqa: ASYNC110
                 await asyncio.sleep(0.5)
         launched = await _column(connection, _LAUNCHED)
         wallets = await _column(connection, _TRADERS)
@@ -71,7 +71,7 @@ async def plan_for(port: int, database_url: str, folder: Path) -> Plan:
 
 
 async def _column(connection: Connection, statement: str) -> list[str]:
-    return [str(row[0]) for row in await connection.fetch(statement, MOST_OF_A_SORT)]
+    return [str(row[0]) for row in await connection.fetch(statement, MAX_OF_A_SORT)]
 
 
 async def _key(session: aiohttp.ClientSession, url: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 UNITS = HERE / "systemd"
-MOST_EXPOSED = "20"
+MAX_EXPOSED = "20"
 """The highest accepted exposure level of systemd-analyze, in tenths; the worst is 100."""
 _VALIDATED = """
 import sys
@@ -55,7 +55,7 @@ def looked_at(tools: Path, folder: Path) -> list[tuple[str, list[str]]]:
     (folder / "compose").mkdir()
     compose = str(compose_in(folder / "compose"))
     units, bills = root_in(folder / "root"), sorted(HERE.parent.glob("dist/*.cdx.json"))
-    rate = ["systemd-analyze", "security", "--offline=yes", f"--threshold={MOST_EXPOSED}"]
+    rate = ["systemd-analyze", "security", "--offline=yes", f"--threshold={MAX_EXPOSED}"]
     return [
         ("the image", [str(tools / "hadolint"), str(HERE / "Dockerfile")]),
         ("the compose file", [str(tools / "docker-compose"), "-f", compose, "config", "--quiet"]),

@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any
 
 SECRET = os.environ.get("WEBHOOK_SECRET", "")
-MOST_BYTES = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 TOLERANCE_S = 5 * 60
 
 done: set[tuple[int, str | None]] = set()  # keep it in your database, for a week
@@ -62,7 +62,7 @@ class Receiver(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = self.headers.get("content-length", "")
-        if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
+        if not (length.isascii() and length.isdigit()) or int(length) > MAX_BYTES:
             return self.answer(413)
         body = self.rfile.read(int(length))
         if not SECRET:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from roundtrip.channels.dns import MOST_ADDRESSES, MOST_THREADS, MOST_THREADS_OF_ONE, Lookups, NoTurn
+from roundtrip.channels.dns import MAX_ADDRESSES, MAX_THREADS, MAX_THREADS_OF_ONE, Lookups, NoTurn
 from roundtrip.channels.post import Poster, PostNotTried, PostReply
 from roundtrip.channels.targets import parse_target
 from support.receiver import PATIENCE_S, answer, receiver, then_silent
@@ -161,9 +161,9 @@ async def test_slow_names_of_one_owner_take_only_so_many_threads_and_others_get_
     lookups = Lookups(PATIENCE_S, slow)
     evil = [asyncio.ensure_future(lookups.resolve(f"h{number}.evil.example", 1)) for number in range(50)]
     good = asyncio.ensure_future(lookups.resolve("hook.good.example", 1))
-    await slow.reached(MOST_THREADS_OF_ONE + 1)
+    await slow.reached(MAX_THREADS_OF_ONE + 1)
     assert sorted(slow.asked) == sorted(
-        [*(f"h{number}.evil.example" for number in range(MOST_THREADS_OF_ONE)), "hook.good.example"]
+        [*(f"h{number}.evil.example" for number in range(MAX_THREADS_OF_ONE)), "hook.good.example"]
     )
     slow.may.set()
     assert (await good)[0]["host"] == "127.0.0.1"
@@ -174,8 +174,8 @@ async def test_no_more_threads_than_there_may_be_look_names_up() -> None:
     slow = Slow()
     lookups = Lookups(PATIENCE_S, slow)
     many = [asyncio.ensure_future(lookups.resolve(f"hook.owner{number}.example", 1)) for number in range(60)]
-    await slow.reached(MOST_THREADS)
-    assert len(slow.asked) == MOST_THREADS
+    await slow.reached(MAX_THREADS)
+    assert len(slow.asked) == MAX_THREADS
     slow.may.set()
     assert len(await asyncio.gather(*many)) == 60
 
@@ -183,13 +183,13 @@ async def test_no_more_threads_than_there_may_be_look_names_up() -> None:
 async def test_a_name_that_takes_too_long_is_given_up_and_its_thread_counts_until_it_ends() -> None:
     slow = Slow()
     lookups = Lookups(0.05, slow)
-    for number in range(MOST_THREADS_OF_ONE):
+    for number in range(MAX_THREADS_OF_ONE):
         with pytest.raises(OSError, match="too long"):
             await lookups.resolve(f"h{number}.evil.example", 1)
     for number in range(3):
         with pytest.raises(NoTurn):
             await lookups.resolve(f"h{number}.evil.example", 1)
-    assert len(slow.asked) == MOST_THREADS_OF_ONE
+    assert len(slow.asked) == MAX_THREADS_OF_ONE
     slow.may.set()
     patient = Lookups(PATIENCE_S, slow)
     assert await patient.resolve("h9.evil.example", 1)
@@ -202,13 +202,13 @@ async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> N
         replies = await asyncio.gather(
             *(
                 poster.post(parse_target(f"https://h{n}.evil.example/"), b"", {})
-                for n in range(MOST_THREADS_OF_ONE)
+                for n in range(MAX_THREADS_OF_ONE)
             ),
             return_exceptions=True,
         )
         assert [reply.error for reply in replies if isinstance(reply, PostReply)] == [
             "the host name has no address"
-        ] * MOST_THREADS_OF_ONE
+        ] * MAX_THREADS_OF_ONE
         with pytest.raises(PostNotTried, match="too many name lookups"):
             await poster.post(parse_target("https://late.evil.example/"), b"", {})
     slow.may.set()
@@ -230,7 +230,7 @@ async def test_of_a_name_with_many_addresses_the_first_few_are_tried() -> None:
     slow = Slow()
     slow.may.set()
     slow.found = [(socket.AF_INET, f"10.0.0.{number}") for number in range(200)]
-    assert len(await Lookups(PATIENCE_S, slow).resolve("hook.example", 1)) == MOST_ADDRESSES
+    assert len(await Lookups(PATIENCE_S, slow).resolve("hook.example", 1)) == MAX_ADDRESSES
 
 
 async def test_a_name_that_leads_nowhere_and_one_that_is_none() -> None:

@@ -11,7 +11,7 @@ WITH_DECISIONS = sorted(
     str(one.relative_to(PROJECT))
     for one in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *(PROJECT / "docs").rglob("*.md"))
 )
-MOST_BYTES = 90_000
+MAX_BYTES = 90_000
 SHOWN = re.compile(r'(?:src|srcset)="([^"]+)"|!?\[[^\]]*\]\(([^)\s]+)\)')
 
 
@@ -45,7 +45,7 @@ def test_pictures_are_small_said_in_words_and_there_for_light_and_dark() -> None
     found = sorted((PROJECT / "docs" / "pictures").iterdir())
     assert {picture.suffix for picture in found} == {".png"}
     assert all(picture.read_bytes()[:4] == b"\x89PNG" for picture in found)
-    assert all(picture.stat().st_size < MOST_BYTES for picture in found)
+    assert all(picture.stat().st_size < MAX_BYTES for picture in found)
     answer = prose("README.md")
     assert {f"docs/pictures/{picture.name}" for picture in found} == set(
         re.findall(r"docs/pictures/[\w.]+", answer)

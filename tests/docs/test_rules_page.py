@@ -9,10 +9,10 @@ import pytest
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alerts import MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.alerts import MAX_A_MINUTE, MAX_FOLLOWS, MAX_RULES
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import DECIMALS, VERBS, Happening, Verb, Watch
-from roundtrip.services.watch.rule_parser import BELOW, MOST_CHARACTERS, parse
+from roundtrip.services.watch.rule_parser import BELOW, MAX_CHARACTERS, parse
 from support.documents import PAGES, spans, text_of
 from support.documents import blocks as fenced_as
 from support.ruled import happening
@@ -108,9 +108,9 @@ def test_every_verb_has_its_line(verb: Verb) -> None:
 
 def test_the_page_names_the_limits_that_hold() -> None:
     limits = [
-        f"at most {MOST_RULES} rules and follows at most {MOST_FOLLOWS} wallets",
-        f"at most {MOST_A_MINUTE} rows in a minute",
-        f"at most {MOST_CHARACTERS} characters",
+        f"at most {MAX_RULES} rules and follows at most {MAX_FOLLOWS} wallets",
+        f"at most {MAX_A_MINUTE} rows in a minute",
+        f"at most {MAX_CHARACTERS} characters",
         f"{DECIMALS['eth']} digits after the point for eth, {DECIMALS['usd']} for usd and",
         f"{DECIMALS['%']} for %",
         f"below {BELOW['eth']} and {BELOW['%']} %",

@@ -14,7 +14,7 @@ from e2e.places import PIECES, WHOLE, Example, examples, is_whole
 from roundtrip.console.support.page_request import COOKIE
 from support.keys import Person
 
-MOST_BYTES, MOST_WITH_CHART = 150_000, 260_000
+MAX_BYTES, MAX_WITH_CHART = 150_000, 260_000
 WITH_CHART = ("/token/{address}", "/token/{address}/chart")
 NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 GRAVE = ("serious", "critical")
@@ -105,7 +105,7 @@ async def test_all_that_a_page_loads_is_light(browser: Browser, house: House, ro
             await visitor.open(example.path)
             weight = sum([await _bytes_of(one) for one in visitor.came])
         assert weight > 0
-        if weight >= (MOST_WITH_CHART if row in WITH_CHART else MOST_BYTES):
+        if weight >= (MAX_WITH_CHART if row in WITH_CHART else MAX_BYTES):
             heavy.append(f"{example.path}: {weight} bytes")
     assert not heavy, heavy
 

@@ -32,7 +32,7 @@ from sim.teller import PARTS
 from support.alerting import accounts, amiss
 
 EVENTS_A_RUN = 6
-TELLERS, ACCOUNTS, MOST_RULES = 2, 3, 12
+TELLERS, ACCOUNTS, MAX_RULES = 2, 3, 12
 RETURNING = (10, 30)
 """Blocks of a branch that is left, and returned to."""
 HOLDERS = TRADERS[:ACCOUNTS]
@@ -140,7 +140,7 @@ class AlertRun(Run):
             account, wallet = self.rng.choice(self.accounts), Address(actor_address(self.rng.choice(TRADERS)))
             if self.rng.randrange(3) == 0:
                 await self.watch(functools.partial(_followed, account=account, wallet=wallet))
-            elif len(self.rules) < MOST_RULES:
+            elif len(self.rules) < MAX_RULES:
                 rule, meant = _some_rule(self.rng, wallet)
                 made = await self.watch(functools.partial(_set, account=account, rule=rule, wallet=meant))
                 self.rules.append((account, made))

@@ -41,7 +41,7 @@ from support.alerting import amiss
 
 PROJECT = Path(__file__).resolve().parents[2]
 FAIR, TRAPS = ("six_decimals", "v4_weth"), ("owner_only_sell", "blacklist_after_buy")
-MOST_S = 90.0
+MAX_S = 90.0
 """For all to be well again."""
 REACHED_S = 60.0
 OURS = {code for code, status in STATUS_BY_CODE.items() if status in (502, 503)}
@@ -96,7 +96,7 @@ class Day:
         async def is_well() -> bool:
             return self.crowd.is_well_since(over_s) and await self._is_told(wanted)
 
-        is_healed = await arena.until(is_well, MOST_S)
+        is_healed = await arena.until(is_well, MAX_S)
         healed_s = time.monotonic() - over_s if is_healed else None
         seen = Seen(name, self.crowd.since(began_s), healed_s)
         seen.wrong = [*self._wrong(seen), *([] if is_healed else [await self._ails(over_s)])]

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from sim.lies import LIES, Batch
 
-MOST_LATE_S = 0.2
+MAX_LATE_S = 0.2
 HANGS_S = 2.0
 STALLS = "stalls"
 """Every request is taken, and none answered."""
@@ -92,7 +92,7 @@ class Proxy:
         if fault == STALLS:
             await asyncio.get_running_loop().create_future()
         if fault in ("late", "hangs"):
-            await asyncio.sleep(HANGS_S if fault == "hangs" else self._rng.uniform(0.01, MOST_LATE_S))
+            await asyncio.sleep(HANGS_S if fault == "hangs" else self._rng.uniform(0.01, MAX_LATE_S))
             return None
         if fault.startswith("status"):
             return web.Response(status=int(fault[-3:]), text="not now")

@@ -12,7 +12,7 @@ import asyncpg
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
+from roundtrip.domain.watch.alerts import MAX_A_MINUTE, MINUTE_S, Alert
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.jobs.alerts.loop import AlertParts
@@ -191,7 +191,7 @@ async def expected(connection: Connection, contracts: Contracts, parts: AlertPar
         for source in (*live.matching(happening), *guarding):
             key = (source.kind, source.id, source.account_id, happening.spot.at_s // MINUTE_S)
             counts[key] += 1
-            if counts[key] <= MOST_A_MINUTE:
+            if counts[key] <= MAX_A_MINUTE:
                 found.rows.append(_row(source, happening))
             else:
                 found.beyond[key] += 1
@@ -323,7 +323,7 @@ async def amiss(
         for _, row in rows
         if row["retracted_at"] is None
     )
-    messages += [f"{times} in a minute: {key}" for key, times in a_minute.items() if times > MOST_A_MINUTE]
+    messages += [f"{times} in a minute: {key}" for key, times in a_minute.items() if times > MAX_A_MINUTE]
     messages += await _counts_amiss(connection, should, over)
     return messages + await _sent_amiss(connection, entries)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from roundtrip.domain.practice.league import LEAST_SELLS, Who
+from roundtrip.domain.practice.league import MIN_SELLS, Who
 
 
 class CountedSell(NamedTuple):
@@ -31,7 +31,7 @@ class LeagueWeek(NamedTuple):
     @property
     def is_ranked(self) -> bool:
         """Whether the entry is on the board."""
-        return self.sells >= LEAST_SELLS
+        return self.sells >= MIN_SELLS
 
 
 def build_entry(sells: Iterable[CountedSell], *, is_agent: bool) -> LeagueWeek:

@@ -21,7 +21,7 @@ from roundtrip.services.runtime.context import Context
 from support.faulty_node import ANSWER_FAULTS, Batch, FaultyNode
 from support.gathering import gather_evidence
 
-MOST_CALLS = 20
+MAX_CALLS = 20
 RETRY_AFTER_S = 30
 
 
@@ -126,7 +126,7 @@ class QuirkyNode(FaultyNode):
             return web.Response(status=429, text="slow down", headers=headers)
         if quirk == "html":
             return web.Response(text="<html>maintenance</html>", content_type="text/html")
-        if len(body) <= MOST_CALLS:
+        if len(body) <= MAX_CALLS:
             return None
         if quirk == "413":
             return web.Response(status=413, text="Request Entity Too Large")

@@ -18,7 +18,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.practice.practice import LEAST_WEI, WEEK_S
+from roundtrip.domain.practice.practice import MIN_WEI, WEEK_S
 from roundtrip.services.practice import buy, sell
 from roundtrip.services.practice.pricing import Buying, PricedBuy, PricedSell, Unsellable
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
@@ -196,7 +196,7 @@ class Practices(RuleBasedStateMachine):
 
     def _new(self, owner: int, token: int, side: str, amount: int, keyed: bool) -> Request:
         self.keys += 1
-        text = plain_decimal(amount * LEAST_WEI, 18) if side == "buy" else str(max(1, amount // 4))
+        text = plain_decimal(amount * MIN_WEI, 18) if side == "buy" else str(max(1, amount // 4))
         return Request(owner, TOKENS[token], side, text, f"key {self.keys}" if keyed else None)
 
     def _keyed(self, given: Any) -> Request:

@@ -22,7 +22,7 @@ from truth.check.test_truth import DELAYS_S, Reality, other_sizes
 SECONDS_A_NUMBER = 12
 """How fast NUMBER counts on the real chain."""
 _AT_ONCE = 1000
-_BUY_GAS, _MOST_FEE_WEI = 900_000, 10**11
+_BUY_GAS, _MAX_FEE_WEI = 900_000, 10**11
 _SALES = [*((delay_s, 10_000) for delay_s in DELAYS_S), (13, 5000), (13, 100)]
 """Delay and share of each."""
 
@@ -128,7 +128,7 @@ def _buy_in_one_block(rpc: SyncRpc, trades: list[PoolTrade]) -> None:
     with by_hand(rpc):
         for trade in trades:
             swap = trade.wallet.buy_steps(trade.token, _place(trade.pool), trade.paid_raw)[-1]
-            sent += trade.wallet.queue([swap], _BUY_GAS, _MOST_FEE_WEI, 0)
+            sent += trade.wallet.queue([swap], _BUY_GAS, _MAX_FEE_WEI, 0)
         rpc.call("evm_mine")
     blocks = {rpc.call("eth_getTransactionReceipt", one)["blockNumber"] for one in sent}
     assert len(blocks) == 1, "the buys came into several blocks"

@@ -25,8 +25,8 @@ BPS = 10_000
 NEARLY_BPS = 9800
 """What is sold of a buy that followed another trip."""
 
-_MOST_GAS = 2**24
-_MOST_HOOKED_GAS = 3_000_000
+_MAX_GAS = 2**24
+_MAX_HOOKED_GAS = 3_000_000
 """Nobody pays more to trade: in a pool with a hook no swap may take more."""
 _APPROVAL_GAS = 300_000
 _PIECE_GAS = 3_000_000
@@ -186,7 +186,7 @@ class Trader:
         hook = chain.hooks[f"{pool.hook}_{pool.quote}"] if pool.hook else ZERO
         self._place = Place(pool.quote, pool.key_fee(), pool.version, pool.tick_spacing, hook)
         self._manners = manners
-        self._swap_gas = _MOST_HOOKED_GAS if pool.hook else _MOST_GAS
+        self._swap_gas = _MAX_HOOKED_GAS if pool.hook else _MAX_GAS
         self._paid_out_in = paid_out_in(self._place)
         self._keeps = False
 
@@ -314,9 +314,9 @@ class Trader:
             moved_raw = wallet.tokens(chain.token, at_s)
             allow = calldata("approve(address,uint256)", bypass, moved_raw)
             carry = calldata("carry(address,address,uint256)", chain.token, receiver.address, moved_raw)
-            self._queue(wallet, [Step(chain.token, allow)], _MOST_GAS, self._manners[0])
+            self._queue(wallet, [Step(chain.token, allow)], _MAX_GAS, self._manners[0])
             chain.mine(at_s - self._manners[0].approved_s)
-            (sent,) = self._queue(wallet, [Step(bypass, carry)], _MOST_GAS, self._manners[0])
+            (sent,) = self._queue(wallet, [Step(bypass, carry)], _MAX_GAS, self._manners[0])
             chain.mine(at_s)
             left_raw = moved_raw - wallet.tokens(chain.token)
             if not wallet.receipt(sent).ok or left_raw <= 0:
@@ -453,7 +453,7 @@ class Trader:
         at_s = chain.now_s + 1 + SOON_S
         receiver = self._wallet(f"receiver {self._pool}", PROBE_WEI)
         data = calldata("transfer(address,uint256)", receiver.address, handed_raw)
-        (sent,) = self._queue(purchase.wallet, [Step(chain.token, data)], _MOST_GAS, self._manners[0])
+        (sent,) = self._queue(purchase.wallet, [Step(chain.token, data)], _MAX_GAS, self._manners[0])
         chain.mine(at_s)
         got_raw = receiver.tokens(chain.token)
         if not purchase.wallet.receipt(sent).ok or got_raw == 0:
@@ -475,7 +475,7 @@ class Trader:
             steps = stranger.buy_steps(self._chain.token, self._place, amount_raw)
             if self._place.quote == "usdg":
                 steps.insert(0, stranger.usdg_step(amount_raw, 2 * PROBE_WEI))
-            self._queue(stranger, steps, _MOST_HOOKED_GAS, manner)
+            self._queue(stranger, steps, _MAX_HOOKED_GAS, manner)
 
     def _wallet(self, seed: str, wei: int) -> Wallet:
         return Wallet(self._chain.rpc, self._chain.contracts, seed, wei=wei)

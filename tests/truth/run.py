@@ -18,7 +18,7 @@ from support.fixtures import PROJECT
 from truth.cases import Case, drawn, parse
 from truth.trial import Trial, tried
 
-_MOST_UNKNOWN = 0.01
+_MAX_UNKNOWN = 0.01
 _AT_ONCE = 500
 """Cases on one node, which keeps a little of every block it ever made."""
 
@@ -63,7 +63,7 @@ def bar_is_met(trials: list[Trial]) -> bool:
     wrong = [t for t in trials if t.wrong_words() or t.unmet or (not t.agrees() and not t.unknown())]
     false = [trial for trial in trials if trial.false_ok() or trial.false_trap()]
     unknown = sum(trial.unknown() for trial in trials)
-    return not wrong and not false and unknown < max(1, _MOST_UNKNOWN * len(trials))
+    return not wrong and not false and unknown < max(1, _MAX_UNKNOWN * len(trials))
 
 
 def table(trials: list[Trial]) -> str:

@@ -13,7 +13,7 @@ from support.wallet import Fill, Place, Receipt, Step, Wallet, paid_out_in
 PROBE = {"eth": 10**17, "weth": 10**17, "usdg": 350 * 10**6, "share": 10**18}
 DELAYS_S = (13, 3600, 86_400)
 _APPROVED_S = 6
-_MOST_GAS = 2**24
+_MAX_GAS = 2**24
 _TENTH_GAS, _TENTH_BPS = 3_000_000, 1000
 """Of ten sales over a day, which are tried where no single one sold half anywhere."""
 _ZERO = "0x" + "0" * 40
@@ -127,7 +127,7 @@ async def trip(
     rpc.call("evm_setAutomine", False)
     try:
         before = chain.holds(assets)
-        gas_limit = min(_MOST_GAS, max(result.gas(), default=0) * 3 // 2 + 50_000)
+        gas_limit = min(_MAX_GAS, max(result.gas(), default=0) * 3 // 2 + 50_000)
         receipts = chain.mined(steps, gas_limit, block.timestamp_s + 1)
         after = chain.holds(assets)
         after["eth"] += sum(receipt.gas_wei for receipt in receipts)
@@ -166,7 +166,7 @@ class _ByHand:
             at_s += 1
             somebody = Wallet(self.rpc, self.built.contracts, "anybody")
             self.rpc.call("evm_setAutomine", False)
-            (sent,) = somebody.queue([step], _MOST_GAS, 2 * self.base_fee_wei, 0)
+            (sent,) = somebody.queue([step], _MAX_GAS, 2 * self.base_fee_wei, 0)
             self.rpc.call("evm_mine", hex(at_s))
             assert somebody.receipt(sent).ok
         return at_s
@@ -228,7 +228,7 @@ class _ByHand:
         self.mined(approvals, self._approval_gas(approvals), at_s - _APPROVED_S)
         paid_in = spot.quote if spot.place is None else paid_out_in(spot.place)
         money = wallet.money(paid_in)
-        (done,) = self.mined([swap], _MOST_GAS, at_s)
+        (done,) = self.mined([swap], _MAX_GAS, at_s)
         if not done.ok:
             return Fill(False, held_raw=held)
         gas_wei = done.gas_wei if paid_in == "eth" else 0

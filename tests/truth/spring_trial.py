@@ -19,7 +19,7 @@ from truth.reality import BPS, DAY_S, ZERO, Chain
 from truth.spring_wallets import NotTraded, brought_back_bps
 from truth.springs import SpringCase
 
-_LEAST_BACK_BPS = BPS // 2
+_MIN_BACK_BPS = BPS // 2
 """A try to sell that brings less has failed."""
 
 
@@ -116,6 +116,6 @@ def _otherwise(chain: Chain, case: SpringCase) -> str:
             backs_bps = brought_back_bps(chain, case.pool, manner)
         except NotTraded as reason:
             return f"{manner.text()}: {reason}"
-        if any((back_bps < _LEAST_BACK_BPS) != fails for back_bps in backs_bps):
+        if any((back_bps < _MIN_BACK_BPS) != fails for back_bps in backs_bps):
             return f"{manner.text()} got {backs_bps} bps back"
     return ""

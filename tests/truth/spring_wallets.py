@@ -13,7 +13,7 @@ _BETWEEN_BUYS_S = 60
 _APPROVED_S = 6
 _SWAP_GAS, _APPROVAL_GAS = 3_000_000, 300_000
 _MAX = 2**256 - 1
-_MOST_TRIED = 200
+_MAX_TRIED = 200
 
 
 class NotTraded(Exception):
@@ -48,14 +48,14 @@ class Manner:
 def brought_back_bps(chain: Chain, pool: PoolPlan, manner: Manner) -> list[int]:
     """What each try to sell brought, of what was paid for it; 0 where it was refused. Everything is undone.
     Raises NotTraded."""
-    for number in range(_MOST_TRIED):
+    for number in range(_MAX_TRIED):
         with chain.kept():
             trader = _Trader(chain, pool, manner, number)
             trader.buy()
             if trader.is_as_asked():
                 trader.let_others_trade()
                 return [trader.brought_bps(delay_s) for delay_s in manner.delays_s]
-    raise NotTraded(f"none of {_MOST_TRIED} wallets is so")
+    raise NotTraded(f"none of {_MAX_TRIED} wallets is so")
 
 
 class _Trader:

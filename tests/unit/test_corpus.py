@@ -8,7 +8,7 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.services.engine.sell_round import EVIDENCE_SCHEMA
 
-MOST_BYTES = 800_000
+MAX_BYTES = 800_000
 NOT_IN_THE_ZOO = {"no_contract", "quote_asset"}
 """Verdicts about addresses that are no sample token."""
 
@@ -28,6 +28,6 @@ def test_a_document_is_canonical_and_of_this_release(name: str) -> None:
 
 
 def test_the_corpus_is_small_and_knows_every_verdict() -> None:
-    assert sum(path.stat().st_size for path in FOLDER.glob("*.json")) < MOST_BYTES
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.json")) < MAX_BYTES
     codes = {line.split(" | ")[1] for line in table().splitlines() if line.count(" | ") == 5}
     assert set(CODES) - codes <= NOT_IN_THE_ZOO

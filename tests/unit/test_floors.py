@@ -72,7 +72,7 @@ OF_DEVELOPMENT = {
 """Every folder of the development package, and what it imports: floors of the product, folders of its own."""
 VERIFIED_BY = {"cli/verify_trade.py", "console/pages/trade.py"}
 """The only modules of the product that import the verifier, which is installed apart."""
-MOST_MODULES = 25
+MAX_MODULES = 25
 """In one folder."""
 
 
@@ -241,7 +241,7 @@ def test_no_room_is_too_wide() -> None:
     for path in MODULES:
         room = path.parent.relative_to(PACKAGE).as_posix()
         widths[room] = widths.get(room, 0) + 1
-    assert {room: count for room, count in widths.items() if count > MOST_MODULES} == {}
+    assert {room: count for room, count in widths.items() if count > MAX_MODULES} == {}
 
 
 def test_the_domain_needs_no_third_party_package() -> None:

@@ -23,7 +23,7 @@ from roundtrip.chain.holders.origins import NothingReached
 from roundtrip.chain.rpc import bulkhead
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.bulkhead import Bulkhead
-from roundtrip.chain.rpc.client import MAX_WAIT_S, MOST_ANSWER_BYTES, Budget, Node, RpcError
+from roundtrip.chain.rpc.client import MAX_ANSWER_BYTES, MAX_WAIT_S, Budget, Node, RpcError
 from roundtrip.chain.rpc.dialect_probe import speaks_dialect
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.chain.rpc.node_pool import NodePool
@@ -70,7 +70,7 @@ _PATIENCE_S = 2.0
 """How long to wait for a node that is behind the others: some twenty blocks."""
 _STATEMENT_S = 5.0
 _SYNC_STATEMENT_S = 120.0
-_MOST_SPAN_BYTES = 64 * 2**20
+_MAX_SPAN_BYTES = 64 * 2**20
 """Some 400 blocks of a busy chain; a check's answers are a hundredth of that."""
 _SPAN_BUFFER_BYTES = 2**20
 """Received before reading from a node pauses. With 64 KB receiving takes nearly twice the processor time, as
@@ -210,7 +210,7 @@ def _build_client(
     settings: Settings,
     urls: tuple[NodeUrl, ...],
     session: aiohttp.ClientSession,
-    most_answer_bytes: int = MOST_ANSWER_BYTES,
+    most_answer_bytes: int = MAX_ANSWER_BYTES,
     measures: Measures | None = None,
 ) -> Node | NodePool:
     """A client of one node without limits, or of several."""
@@ -349,7 +349,7 @@ async def open_sync(
         connector=aiohttp.TCPConnector(limit=16), read_bufsize=_SPAN_BUFFER_BYTES
     ) as session:
         measures = measures or Measures()
-        node = _build_client(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES, measures)
+        node = _build_client(settings, node_urls(settings, network), session, _MAX_SPAN_BYTES, measures)
         topics = sorted({topic for listing in LISTINGS for _, topic in listing.listings(network.contracts)})
         every_ms = network.sync_every_ms if settings.sync_every_ms is None else settings.sync_every_ms
         poll_ms = max(settings.poll_ms, every_ms // 2)

@@ -25,7 +25,7 @@ START_S = 60.0
 END_S = 45.0
 """Time limit for a process to end: longer than its running requests take."""
 _END_AT_ONCE_S = 5.0
-_FIRST_WAIT_S, _MOST_WAIT_S = 0.1, 10.0
+_FIRST_WAIT_S, _MAX_WAIT_S = 0.1, 10.0
 _STABLE_S = 10.0
 """A process that ends sooner is restarted with an increasing delay."""
 log = structlog.get_logger(__name__)
@@ -222,7 +222,7 @@ class Supervisor:
                     failures = 0
                     continue
                 failures = failures if _now_s() - child.started_s < _STABLE_S else 0
-                wait_s = min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(failures, 10))
+                wait_s = min(_MAX_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(failures, 10))
                 failures += 1
                 log.warning(
                     "a process ended and will be restarted",

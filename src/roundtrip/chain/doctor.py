@@ -80,7 +80,7 @@ async def _chain(subject: DoctorSubject) -> list[Finding]:
 async def _clock(subject: DoctorSubject) -> list[Finding]:
     apart_s = int(subject.now_s) - subject.block().timestamp_s
     seen = f"the newest block is {abs(apart_s)} s {'behind' if apart_s >= 0 else 'ahead of'} our clock"
-    if abs(apart_s) <= _MOST_APART_S:
+    if abs(apart_s) <= _MAX_APART_S:
         return [Finding("clock", "works", seen)]
     return [
         Finding(
@@ -89,7 +89,7 @@ async def _clock(subject: DoctorSubject) -> list[Finding]:
     ]
 
 
-_MOST_APART_S = 60
+_MAX_APART_S = 60
 
 
 async def _code(subject: DoctorSubject) -> list[Finding]:

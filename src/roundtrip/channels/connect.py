@@ -14,10 +14,10 @@ from aiohttp.client_proto import ResponseHandler
 
 from .address_policy import parse_address
 
-MOST_HEADERS = 100
-MOST_LINE = 8 * 1024
+MAX_HEADERS = 100
+MAX_LINE = 8 * 1024
 """Bytes of the answer's first line, and of each header."""
-MOST_HEARD = 512 * 1024
+MAX_HEARD = 512 * 1024
 """All bytes received on one connection. aiohttp bounds lines and headers, but not the number of interim
 answers, trailers or chunk extensions."""
 ADDRESSES_KEPT_S = 60
@@ -35,17 +35,17 @@ class NotGlobal(OSError):
 
 
 class AnswerTooLarge(aiohttp.ClientError):
-    """The connection received more than ``MOST_HEARD`` bytes."""
+    """The connection received more than ``MAX_HEARD`` bytes."""
 
 
 class _BoundedHandler(ResponseHandler):
-    """Aborts a connection that sends more than ``MOST_HEARD`` bytes."""
+    """Aborts a connection that sends more than ``MAX_HEARD`` bytes."""
 
     _received_bytes = 0
 
     def data_received(self, data: bytes) -> None:
         self._received_bytes += len(data)
-        if self._received_bytes <= MOST_HEARD:
+        if self._received_bytes <= MAX_HEARD:
             super().data_received(data)
         elif self.transport is not None:
             self.set_exception(AnswerTooLarge())
@@ -88,7 +88,7 @@ def open_session(
         auto_decompress=False,
         trust_env=False,
         read_bufsize=_READ_BUFFER,
-        max_line_size=MOST_LINE,
-        max_field_size=MOST_LINE,
-        max_headers=MOST_HEADERS,
+        max_line_size=MAX_LINE,
+        max_field_size=MAX_LINE,
+        max_headers=MAX_HEADERS,
     )

@@ -12,8 +12,8 @@ from .message_lines import format_lines, format_lines_with_links, utf16_length
 from .post import PostReply
 from .targets import Target
 
-MOST_ROWS = 10
-MOST_CHARACTERS = 2000
+MAX_ROWS = 10
+MAX_CHARACTERS = 2000
 HOSTS = frozenset(
     f"{build}{host}:443" for build in ("", "canary.", "ptb.") for host in ("discord.com", "discordapp.com")
 )
@@ -34,11 +34,11 @@ def is_discord(to: Target, hosts: frozenset[str] = HOSTS) -> bool:
 def build_message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
     """Body and headers: plain text without mentions, one line a row, within Discord's limits. ``links``: one
     a row, made by this service; left out where they do not fit."""
-    content = format_lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, _escape)
-    content = content or _escape(format_lines(texts, MOST_ROWS, MOST_CHARACTERS))
-    if utf16_length(content) > MOST_CHARACTERS:
+    content = format_lines_with_links(texts, links, MAX_ROWS, MAX_CHARACTERS, _escape)
+    content = content or _escape(format_lines(texts, MAX_ROWS, MAX_CHARACTERS))
+    if utf16_length(content) > MAX_CHARACTERS:
         # Escaping at most doubles the length. Cutting after escaping could split an escape sequence.
-        content = _escape(format_lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
+        content = _escape(format_lines(texts, MAX_ROWS, MAX_CHARACTERS // 2))
     body = {"content": content, "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
     return msgspec.json.encode(body), {"content-type": "application/json"}
 

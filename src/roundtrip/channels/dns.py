@@ -11,10 +11,10 @@ from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-MOST_THREADS = 16
-MOST_THREADS_OF_ONE = 4
+MAX_THREADS = 16
+MAX_THREADS_OF_ONE = 4
 """For names that share their last two labels: limits the threads that one owner's slow name server blocks."""
-MOST_ADDRESSES = 8
+MAX_ADDRESSES = 8
 """Addresses of one name that are tried."""
 
 LookUp = Callable[[str, int], list[tuple[int, str]]]
@@ -33,14 +33,14 @@ class NoTurn(OSError):
 
 
 class Lookups(AbstractResolver):
-    """Runs at most ``MOST_THREADS`` lookups at once, ``MOST_THREADS_OF_ONE`` of them for one owner's names.
+    """Runs at most ``MAX_THREADS`` lookups at once, ``MAX_THREADS_OF_ONE`` of them for one owner's names.
     Other lookups wait for half of ``timeout_s`` at most; waiting and lookup together take ``timeout_s`` at
     most. A stuck thread counts until it ends. The threads are daemons, so none keeps the process alive."""
 
     def __init__(self, timeout_s: float, look_up: LookUp = system_look_up) -> None:
         self._timeout_s = timeout_s
         self._look_up = look_up
-        self._turns = asyncio.Semaphore(MOST_THREADS)
+        self._turns = asyncio.Semaphore(MAX_THREADS)
         self._turns_of: weakref.WeakValueDictionary[str, asyncio.Semaphore] = weakref.WeakValueDictionary()
 
     async def resolve(
@@ -56,7 +56,7 @@ class Lookups(AbstractResolver):
             raise OSError(None, "this is not a valid host name") from None
         return [
             ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=0)
-            for version, address in addresses[:MOST_ADDRESSES]
+            for version, address in addresses[:MAX_ADDRESSES]
         ]
 
     async def close(self) -> None:
@@ -66,7 +66,7 @@ class Lookups(AbstractResolver):
         owner = ".".join(host.split(".")[-2:])
         of_owner = self._turns_of.get(owner)
         if of_owner is None:
-            of_owner = self._turns_of[owner] = asyncio.Semaphore(MOST_THREADS_OF_ONE)
+            of_owner = self._turns_of[owner] = asyncio.Semaphore(MAX_THREADS_OF_ONE)
         try:
             async with asyncio.timeout(self._timeout_s / 2):
                 await of_owner.acquire()

@@ -18,7 +18,7 @@ from .dns import Lookups, NoTurn
 from .targets import Target
 
 TIMEOUT_S = 10.0
-MOST_READ = 16 * 1024
+MAX_READ = 16 * 1024
 
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
@@ -98,7 +98,7 @@ class Poster:
         to: Target,
         body: bytes,
         headers: Mapping[str, str],
-        most_read: int = MOST_READ,
+        most_read: int = MAX_READ,
         timeout_s: float | None = None,
     ) -> PostReply:
         """Sends one POST. Never raises for what the server does; raises PostNotTried for a limit of this

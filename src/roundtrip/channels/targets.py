@@ -7,8 +7,8 @@ import idna
 
 from .address_policy import is_global, parse_address
 
-MOST_CHARACTERS = 300
-LEAST_HIGH_PORT, MOST_PORT = 1024, 65_535
+MAX_CHARACTERS = 300
+MIN_HIGH_PORT, MAX_PORT = 1024, 65_535
 """The allowed ports besides 443. Lower ports belong to mail, remote shells and the like, which a POST could
 attack."""
 DEFAULT_PORT = {"https": 443, "http": 80}
@@ -42,8 +42,8 @@ class Target:
 def parse_target(text: str, loopback: frozenset[str] = frozenset()) -> Target:
     """Parses a target url. ``loopback``: hosts of this machine with their ports (``127.0.0.1:9000``,
     ``localhost:9000``) that are allowed, by http and https. Raises BadTarget."""
-    if len(text) > MOST_CHARACTERS:
-        raise BadTarget(f"it must have at most {MOST_CHARACTERS} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise BadTarget(f"it must have at most {MAX_CHARACTERS} characters")
     match = _URL.fullmatch(text)
     if match is None:
         raise BadTarget("it must begin with https://, name a host, and have no # part")
@@ -71,8 +71,8 @@ def _split_authority(authority: str, default_port: int) -> tuple[str, int]:
         rest = colon + rest
     if not rest:
         return host, default_port
-    if not rest.startswith(":") or _PORT.fullmatch(rest[1:]) is None or not 0 < int(rest[1:]) <= MOST_PORT:
-        raise BadTarget(f"its port must be a number from 1 to {MOST_PORT}")
+    if not rest.startswith(":") or _PORT.fullmatch(rest[1:]) is None or not 0 < int(rest[1:]) <= MAX_PORT:
+        raise BadTarget(f"its port must be a number from 1 to {MAX_PORT}")
     return host, int(rest[1:])
 
 
@@ -102,8 +102,8 @@ def _refuse_unless_global(scheme: str, host: str, port: int) -> None:
     """Raises BadTarget unless it is https to a public host on an allowed port."""
     if scheme != "https":
         raise BadTarget("it must begin with https://")
-    if port != DEFAULT_PORT["https"] and port < LEAST_HIGH_PORT:
-        raise BadTarget(f"its port must be {DEFAULT_PORT['https']}, or {LEAST_HIGH_PORT} or higher")
+    if port != DEFAULT_PORT["https"] and port < MIN_HIGH_PORT:
+        raise BadTarget(f"its port must be {DEFAULT_PORT['https']}, or {MIN_HIGH_PORT} or higher")
     address = parse_address(host.strip("[]"))
     if address is not None:
         if not is_global(address):

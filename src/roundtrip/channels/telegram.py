@@ -14,20 +14,20 @@ from .post import TIMEOUT_S, Poster, PostNotTried, PostReply
 from .targets import Target, parse_target
 
 _T = TypeVar("_T")
-MOST_ROWS = 10
-MOST_CHARACTERS = 4096
-MOST_CAPTION = 1024
-MOST_READ = 384 * 1024
+MAX_ROWS = 10
+MAX_CHARACTERS = 4096
+MAX_CAPTION = 1024
+MAX_READ = 384 * 1024
 """Bytes of one answer: it holds some updates with whatever users sent; one text may take 24 KiB."""
-_MOST_UPDATES = 4
-_MOST_NAME = 64
+_MAX_UPDATES = 4
+_MAX_NAME = 64
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
 _START = re.compile(r"/start(?:@[A-Za-z0-9_]{1,64})? ([A-Za-z0-9_-]{1,64})")
 _CHECK = re.compile(r"/check(?:@[A-Za-z0-9_]{1,64})?(?:\s+(.*))?", re.DOTALL)
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _QUOTED = re.compile(r'"[^"\n]+"?')
 """Strangers' text. The closing quote is missing where the text was cut."""
-_MOST_ENTITIES = 100
+_MAX_ENTITIES = 100
 _BOT_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
@@ -116,8 +116,8 @@ class Telegram:
         """Sends plain text, one line a row, within Telegram's limits; what is in quotes makes no links.
         ``links``: as in ``discord.build_message``. Status 403, of a blocked bot, is returned as 410: the chat
         is gone."""
-        text = format_lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
-        text = text or format_lines(texts, MOST_ROWS, MOST_CHARACTERS)
+        text = format_lines_with_links(texts, links, MAX_ROWS, MAX_CHARACTERS, str)
+        text = text or format_lines(texts, MAX_ROWS, MAX_CHARACTERS)
         params = {"chat_id": chat_id, "text": text, "link_preview_options": {"is_disabled": True}}
         if entities := _mark_quoted(text):
             params["entities"] = entities
@@ -126,7 +126,7 @@ class Telegram:
     async def send_photo(self, chat_id: int, picture: bytes, caption: str) -> PostReply:
         """Sends a PNG with plain text below it, cut to Telegram's limit. Quotes and replies as
         ``send_rows``."""
-        fields = {"chat_id": str(chat_id), "caption": cut_text(caption, MOST_CAPTION)}
+        fields = {"chat_id": str(chat_id), "caption": cut_text(caption, MAX_CAPTION)}
         if entities := _mark_quoted(fields["caption"]):
             fields["caption_entities"] = msgspec.json.encode(entities).decode()
         boundary = hashlib.sha256(picture + caption.encode()).hexdigest()
@@ -142,7 +142,7 @@ class Telegram:
                 Target(self._url + "sendPhoto", self._api.host, self._api.port),
                 body,
                 {"content-type": f"multipart/form-data; boundary={boundary}"},
-                MOST_READ,
+                MAX_READ,
             )
         )
 
@@ -157,7 +157,7 @@ class Telegram:
     async def read_messages(self, after: int, wait_s: int) -> tuple[list[ChatMessage], int]:
         """The texts of private chats since the update ``after``, and the newest update's id. Waits up to
         ``wait_s`` for an update. Raises OSError when the call fails."""
-        params: dict[str, Any] = {"timeout": wait_s, "limit": _MOST_UPDATES, "allowed_updates": ["message"]}
+        params: dict[str, Any] = {"timeout": wait_s, "limit": _MAX_UPDATES, "allowed_updates": ["message"]}
         if after != self._confirmed and after > 0:
             # Sent only once: after a week without updates Telegram continues from a random id, which may be
             # lower.
@@ -175,7 +175,7 @@ class Telegram:
             Target(self._url + method, self._api.host, self._api.port),
             msgspec.json.encode(params),
             {"content-type": "application/json"},
-            MOST_READ,
+            MAX_READ,
             timeout_s,
         )
 
@@ -185,7 +185,7 @@ def _mark_quoted(text: str) -> list[dict[str, Any]]:
     it. Offsets are in UTF-16 units."""
     return [
         {"type": "code", "offset": utf16_length(text[: found.start()]), "length": utf16_length(found[0])}
-        for found in islice(_QUOTED.finditer(text), _MOST_ENTITIES)
+        for found in islice(_QUOTED.finditer(text), _MAX_ENTITIES)
     ]
 
 
@@ -238,7 +238,7 @@ def _read_message(update: _Update) -> ChatMessage | None:
     if message is None or message.chat.type != "private" or not message.text:
         return None
     if (start := _START.fullmatch(message.text)) is not None:
-        name = f"{message.chat.first_name} {message.chat.last_name}".strip()[:_MOST_NAME]
+        name = f"{message.chat.first_name} {message.chat.last_name}".strip()[:_MAX_NAME]
         return StartedChat(update.update_id, message.chat.id, start[1], name)
     if (check := _CHECK.fullmatch(message.text.strip())) is not None:
         address = (check[1] or "").strip()

@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 
 _NO = 1
-_MOST_LISTED = 100
+_MAX_LISTED = 100
 
 
 @app.command("list")
@@ -35,7 +35,7 @@ def list_deliveries(
 
 async def _list(settings: Settings, channel_id: int) -> None:
     async with build.connect_command(settings) as connection:
-        rows = await deliveries.log(connection, channel_id, _MOST_LISTED)
+        rows = await deliveries.log(connection, channel_id, _MAX_LISTED)
     table = Table("id", "webhook id", "kind", "rows", "state", "tries", "made", "last status", "last error")
     for row in rows:
         table.add_row(

@@ -11,7 +11,7 @@ from rich.text import Text
 from roundtrip.app import build
 from roundtrip.config.networks import network_from
 from roundtrip.config.settings import Settings
-from roundtrip.services.check.proof_file import MOST_FILE_BYTES, read_claim
+from roundtrip.services.check.proof_file import MAX_FILE_BYTES, read_claim
 
 from .terminal import console
 
@@ -32,7 +32,7 @@ def verify_proof(
     try:
         trusted = network_from(network) if network else build.select_network(Settings())
         with file.open("rb") as stream:
-            claim = read_claim(stream.read(MOST_FILE_BYTES + 1))
+            claim = read_claim(stream.read(MAX_FILE_BYTES + 1))
     except (ValueError, OSError) as error:
         console.print(f"roundtrip: {error}", markup=False)
         raise SystemExit(2) from None

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from roundtrip.domain.watch.channels import LANES, MOST_AT_ONCE
+from roundtrip.domain.watch.channels import LANES, MAX_AT_ONCE
 from roundtrip.jobs.engine.worker import JobKind, Turns
 from roundtrip.jobs.kinds.bag import EVERY_S as BAG_EVERY_S
 from roundtrip.jobs.kinds.bag import bag
@@ -116,7 +116,7 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
         "deliver": JobKind(
             deliver,
             lease_s=30,
-            max_running=MOST_AT_ONCE,
+            max_running=MAX_AT_ONCE,
             timeout_s=60,
             retry_waits_s=(5.0, 30.0),
             most_tries=_UNLIMITED_TRIES,

@@ -27,7 +27,7 @@ from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 
-LEAST_WEI, MOST_WEI = 10**15, 10**19
+MIN_WEI, MAX_WEI = 10**15, 10**19
 _OLDEST_S = 60.0
 """The greatest age of a node's newest block. The chain makes ten blocks a second, so with an older one the
 node has stopped following it."""
@@ -129,7 +129,7 @@ def policy_for(amount_eth: str | None) -> Policy:
     if amount_eth is None:
         return POLICY
     wei = parse_amount(amount_eth, ETH_DECIMALS, "eth")
-    if not LEAST_WEI <= wei <= MOST_WEI:
+    if not MIN_WEI <= wei <= MAX_WEI:
         raise CallerFault("bad_input", "amount must be between 0.001 and 10 eth.")
     if wei == POLICY.probe_wei:
         return POLICY

@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 import roundtrip
 from roundtrip.domain.base.metrics import UNTRACED, Measures, TraceSpan
 
-MOST_QUEUED = 8_192
+MAX_QUEUED = 8_192
 """Limit of queued spans."""
 EXPORT_EVERY_MS = 1_000
 EXPORT_TIMEOUT_S = 3.0
@@ -114,7 +114,7 @@ class _CountingExporter(SpanExporter):
         """Reserves a place in the queue. Returns False: it is full, and the span is lost. Called by the
         thread that ends the span."""
         with self._lock:
-            if self._queued >= MOST_QUEUED:
+            if self._queued >= MAX_QUEUED:
                 self._measures.count("spans", "lost")
                 return False
             self._queued += 1
@@ -143,7 +143,7 @@ class _BoundedSpans(BatchSpanProcessor):
     keeps it from becoming full."""
 
     def __init__(self, sender: _CountingExporter) -> None:
-        super().__init__(sender, MOST_QUEUED, EXPORT_EVERY_MS)
+        super().__init__(sender, MAX_QUEUED, EXPORT_EVERY_MS)
         self._sender = sender
 
     def on_end(self, span: ReadableSpan) -> None:

@@ -30,9 +30,9 @@ from .requested_jobs import RequestedJobs
 
 TRANSFERS_KEPT_S = 8 * 86_400
 """Seven days are kept, and one more is written: after a fork the newest block may be older."""
-MOST_POSITIONS = 50_000
+MAX_POSITIONS = 50_000
 """Cached between batches. When there are more, the cache is cleared and filled again by trades."""
-_MOST_REFOLDED = 5_000
+_MAX_REFOLDED = 5_000
 NO_PARENT = "0x" + "0" * 64
 BEFORE_ALL = BlockRef(-1, NO_PARENT, 0)
 """The parent of the chain's first block."""
@@ -177,7 +177,7 @@ class Writer:
     def _trim(self, context: FoldContext) -> None:
         context.trim()
         self._ids.trim()
-        if len(self._positions) > MOST_POSITIONS:
+        if len(self._positions) > MAX_POSITIONS:
             self._positions.clear()
 
     # --- what the batch adds -----------------------------------------------------------------------
@@ -244,8 +244,8 @@ class Writer:
 
 async def refold(connection: Connection, keys: Sequence[PositionKey], contracts: Contracts) -> None:
     """Rebuilds the positions of these keys from their trades, on top of the base of pruned trades."""
-    for first in range(0, len(keys), _MOST_REFOLDED):
-        chunk = keys[first : first + _MOST_REFOLDED]
+    for first in range(0, len(keys), _MAX_REFOLDED):
+        chunk = keys[first : first + _MAX_REFOLDED]
         await reset_positions(connection, chunk)
         await fold_onto(connection, "position", fills_of(connection, chunk, contracts))
 

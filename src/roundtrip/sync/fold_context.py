@@ -6,7 +6,7 @@ from roundtrip.domain.base.events import ActiveDepth, PoolPlace, Price
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
 
-MOST_REMEMBERED = 50_000
+MAX_REMEMBERED = 50_000
 """Per cache. When one holds more, it is cleared and filled again as needed."""
 
 
@@ -30,11 +30,11 @@ class FoldContext:
 
     def trim(self) -> None:
         """Clears each cache that has grown too large."""
-        if len(self.pools) > MOST_REMEMBERED:
+        if len(self.pools) > MAX_REMEMBERED:
             # A state is read with its pool.
             self.states.clear()
         for cache in (self.pools, self.launched, self.met, self.funded):
-            if len(cache) > MOST_REMEMBERED:
+            if len(cache) > MAX_REMEMBERED:
                 cache.clear()
 
 

@@ -22,12 +22,12 @@ from .ledger import BlockEvents, LoggedEvent
 
 _FIRST_BLOCKS = 10_000
 """All nodes that were tried accept it; it holds a few hundred launches and pools."""
-_MOST_BLOCKS = 200_000
+_MAX_BLOCKS = 200_000
 
 
 def older_width() -> Width:
     """The adaptive number of older blocks per request."""
-    return Width(_FIRST_BLOCKS, _MOST_BLOCKS)
+    return Width(_FIRST_BLOCKS, _MAX_BLOCKS)
 
 
 async def read_older(

@@ -3,7 +3,7 @@
 from roundtrip.domain.base.events import PoolPlace, Price, Priced, Swapped
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.market.price_history import (
-    MOST_MICRO_USD,
+    MAX_MICRO_USD,
     capped_usdg,
     usdg_in_range,
     usdg_per_unit,
@@ -51,7 +51,7 @@ class PriceFold:
             micro_usd = None if eth is None else capped_usdg(quote_raw, eth.usdg_raw)
             return quote_raw, micro_usd
         if quote == self._contracts.usdg:
-            micro_usd = min(quote_raw, MOST_MICRO_USD)
+            micro_usd = min(quote_raw, MAX_MICRO_USD)
         else:
             price = self._price_of(quote)
             if price is None:

@@ -14,7 +14,7 @@ RECHECKED = timedelta(days=1)
 """Tokens whose last check is older are only checked again on request."""
 RECHECK_EVERY_S = 60
 """Minimum time between rechecks of one token: anybody can remove liquidity bit by bit."""
-_MOST_REMEMBERED = 50_000
+_MAX_REMEMBERED = 50_000
 
 
 class RequestedJobs:
@@ -35,7 +35,7 @@ class RequestedJobs:
         if new:
             unread = new - await tokens.read_among(connection, new)
             await jobs.enqueue_many(connection, "token", sorted(unread))
-            if len(self._known_tokens) > _MOST_REMEMBERED:
+            if len(self._known_tokens) > _MAX_REMEMBERED:
                 self._known_tokens.clear()
             self._known_tokens |= new
         now_s = batch.blocks[-1].timestamp_s
@@ -46,6 +46,6 @@ class RequestedJobs:
             since = datetime.fromtimestamp(now_s, UTC) - RECHECKED
             checked = await checked_since(connection, changed, since)
             await jobs.enqueue_many(connection, "recheck", sorted(checked))
-            if len(self._recheck_from_s) > _MOST_REMEMBERED:
+            if len(self._recheck_from_s) > _MAX_REMEMBERED:
                 self._recheck_from_s.clear()
             self._recheck_from_s.update((token, now_s + RECHECK_EVERY_S) for token in checked)

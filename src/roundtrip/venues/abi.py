@@ -10,7 +10,7 @@ WORD = 32
 MAX_UINT256 = 2**256 - 1
 _ADDRESS_PADDING = "0x" + 24 * "0"
 """The twelve zero bytes before an address in a topic."""
-_MOST_REMEMBERED = 16_384
+_MAX_REMEMBERED = 16_384
 
 
 def keccak(data: bytes) -> bytes:
@@ -109,7 +109,7 @@ class _Addresses(dict[str, Address | None]):
     """By topic. Each address is mostly the same object: Python hashes it once, and it is kept once."""
 
     def __missing__(self, topic: str) -> Address | None:
-        if len(self) >= _MOST_REMEMBERED:
+        if len(self) >= _MAX_REMEMBERED:
             self.clear()
         self[topic] = found = Address("0x" + topic[26:]) if topic.startswith(_ADDRESS_PADDING) else None
         return found

@@ -27,9 +27,9 @@ POOL_KEYS = "0x86b6be7d"
 GET_SLOT0 = "0xc815641c"
 GET_LIQUIDITY = "0xfa6793d5"
 QUOTE_EXACT_INPUT_SINGLE = "0xaa9d21cb"
-_MOST_SWAPPED = 2**128 - 1
+_MAX_SWAPPED = 2**128 - 1
 """Swap amounts are uint128."""
-_MOST_TICK_SPACING = 2**15 - 1
+_MAX_TICK_SPACING = 2**15 - 1
 """TickMath.MAX_TICK_SPACING."""
 
 INITIALIZE = "0xdd466e674ea557f56295e2d0218a125ea4b4f0f6f3307b95f85e6110838d6438"
@@ -50,7 +50,7 @@ both."""
 
 OPEN_DELTA = 0
 """As an amount: the whole debt or credit (ActionConstants.sol)."""
-MOST_PERMIT2 = 2**160 - 1
+MAX_PERMIT2 = 2**160 - 1
 CALLER = Address("0x" + "1".rjust(40, "0"))
 ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
 
@@ -135,7 +135,7 @@ def decode_initialize(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[
     fee, spacing, hook = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1), abi.address_at(log.data, 2)
     if low is None or high is None or fee is None or spacing is None or hook is None:
         return ()
-    if fee >= 2**24 or not 0 < spacing <= _MOST_TICK_SPACING:
+    if fee >= 2**24 or not 0 < spacing <= _MAX_TICK_SPACING:
         return ()
     hooked = None if hook == ZERO_ADDRESS else hook
     return tuple(
@@ -271,7 +271,7 @@ def plan_buy(
 def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> Call | None:
     """V4Quoter.quoteExactInputSingle((key, zeroForOne, exactAmount, hookData)): the output net of a hook's
     fee. None for more than a swap can take."""
-    if amount_raw > _MOST_SWAPPED:
+    if amount_raw > _MAX_SWAPPED:
         return None
     zero_for_one = venue.quote_address < token
     head = abi.word(abi.WORD) + encode_key(token, venue)
@@ -357,9 +357,7 @@ def approve_router(
         erc20.plan_approve(token, contracts.permit2, amount_raw),
         Call(
             contracts.permit2,
-            abi.call(
-                permit2.APPROVE, token, router, min(amount_raw, MOST_PERMIT2), until_s or FAR_DEADLINE_S
-            ),
+            abi.call(permit2.APPROVE, token, router, min(amount_raw, MAX_PERMIT2), until_s or FAR_DEADLINE_S),
         ),
     )
 

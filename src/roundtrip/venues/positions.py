@@ -31,7 +31,7 @@ MODIFY_LIQUIDITIES = "0xdd46508f"
 _DECREASE, _TAKE_PAIR = "01", "11"
 """Actions of the v4 position manager (Actions.sol, v4-periphery 1.0.3)."""
 _Q128, _UNSIGNED = 2**128, 2**256
-_MOST_UINT128 = 2**128 - 1
+_MAX_UINT128 = 2**128 - 1
 
 
 class PoolState(NamedTuple):
@@ -186,7 +186,7 @@ def plan_withdraw(
     deadline_s = amm_v4.FAR_DEADLINE_S
     if venue.pool is not None:
         decrease = abi.call(DECREASE_LIQUIDITY, position.number, liquidity, 0, 0, deadline_s)
-        collect = abi.call(COLLECT, position.number, to, _MOST_UINT128, _MOST_UINT128)
+        collect = abi.call(COLLECT, position.number, to, _MAX_UINT128, _MAX_UINT128)
         return Call(position.owner, decrease), Call(position.owner, collect)
     low, high = sorted((token, venue.quote_address))
     head = amm_v4.encode(position.number, liquidity, 0, 0, 5 * abi.WORD, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from roundtrip.domain.accounts.credits import MOST_CREDITS
+from roundtrip.domain.accounts.credits import MAX_CREDITS
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
@@ -249,16 +249,16 @@ async def test_who_pays_himself_has_paid_nothing(shop: Shop) -> None:
 
 async def test_more_than_anybody_can_count_is_refused_and_stays(shop: Shop) -> None:
     dear = with_payments(shop.ctx, shop.pay_to, 10**6)
-    rest_raw = MOST_CREDITS - 10
+    rest_raw = MAX_CREDITS - 10
     await shop.ctx.pool.execute(
         "INSERT INTO accounts.balance (account_id, credits) VALUES ($1, $2)", shop.account.id, rest_raw
     )
     tx, fits = shop.pay(11), shop.pay(10)
     shop.payer.finalize()
     code, text = await refusal(dear, shop.account, tx)
-    assert (code, f"{MOST_CREDITS:,} credits" in text) == ("no_payment", True)
+    assert (code, f"{MAX_CREDITS:,} credits" in text) == ("no_payment", True)
     assert not [one for one in await shop.counted() if one["tx_hash"].hex() == tx[2:]]
-    assert (await answer_of(dear, "redeem_payment", shop.account, tx=fits))["balance"] == MOST_CREDITS
+    assert (await answer_of(dear, "redeem_payment", shop.account, tx=fits))["balance"] == MAX_CREDITS
 
 
 async def test_one_payment_of_more_than_anybody_can_count(shop: Shop) -> None:

@@ -14,7 +14,7 @@ from roundtrip.domain.market.chain_stats import block_time_ms
 from roundtrip.domain.market.exposure import EXPOSED_FOR_S
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
 from roundtrip.jobs.engine.worker import Worker
-from roundtrip.jobs.kinds.boards import EVERY_S, MOST_READINGS, MOST_WAITING
+from roundtrip.jobs.kinds.boards import EVERY_S, MAX_READINGS, MAX_WAITING
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_page
@@ -295,7 +295,7 @@ async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was
     assert set(exposed.values()) == {(None, None, None)}
     await jobs.enqueue(rows, "boards", "moving")
     await run_alone(moved, "boards")
-    assert await rows.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'exposure'") == MOST_READINGS
+    assert await rows.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'exposure'") == MAX_READINGS
     await rows.execute("DELETE FROM jobs.job")
     for token in exposed:
         await jobs.enqueue(rows, "exposure", token)
@@ -317,7 +317,7 @@ async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was
     others = {curve.token.address for curve in filling.curves} - {*exposed}
     queued = {row["key"] for row in await rows.fetch("SELECT key FROM jobs.job WHERE kind = 'exposure'")}
     assert queued <= others
-    assert len(queued) == min(len(others), MOST_READINGS)
+    assert len(queued) == min(len(others), MAX_READINGS)
     # A reading counts for an hour.
     assert (await exposures(later(moved, EXPOSED_FOR_S + WAIT_S)))[plain] == (None, None, None)
 
@@ -420,7 +420,7 @@ async def retried_at(connection: Connection, key: str) -> datetime:
 
 
 async def test_where_enough_wait_no_more_are_wished_for(moved: Context, rows: Connection) -> None:
-    others = [f"0x{n:040x}" for n in range(MOST_WAITING - 1)]
+    others = [f"0x{n:040x}" for n in range(MAX_WAITING - 1)]
     far = datetime.fromtimestamp(moved.now_s(), UTC) + timedelta(hours=1)
     # What failed and is run again later waits for nobody.
     await jobs.enqueue_many(rows, "recheck", [f"0x{n:040x}" for n in range(100, 110)], run_at=far)

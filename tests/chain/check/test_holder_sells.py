@@ -42,7 +42,7 @@ SELECT address.address, sum(CASE WHEN buys THEN token_raw ELSE -token_raw END) A
 JOIN facts.pool ON pool.id = pool_id JOIN facts.address AS token ON token.id = pool.token_id
 JOIN facts.address ON address.id = trader_id WHERE token.address = $1 GROUP BY address.address
 """
-MOST_HELD = """
+MAX_HELD = """
 SELECT address.address FROM facts.launch JOIN facts.position USING (token_id)
 JOIN facts.address ON address.id = token_id WHERE bought_raw > sold_raw AND generation = 2
 GROUP BY address.address ORDER BY count(*) DESC, address.address LIMIT 1
@@ -51,7 +51,7 @@ GROUP BY address.address ORDER BY count(*) DESC, address.address LIMIT 1
 
 async def most_held(ctx: Context) -> Address:
     """A launch that more wallets hold than are sold as."""
-    return as_address(await ctx.pool.fetchval(MOST_HELD))
+    return as_address(await ctx.pool.fetchval(MAX_HELD))
 
 
 async def deep(

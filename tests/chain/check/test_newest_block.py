@@ -93,7 +93,7 @@ async def test_a_check_is_not_older_than_the_index(
 
 
 @pytest.mark.parametrize(
-    ("ahead", "is_told"), [(1, False), (newest_block.MOST_AHEAD, False), (newest_block.MOST_AHEAD + 1, True)]
+    ("ahead", "is_told"), [(1, False), (newest_block.MAX_AHEAD, False), (newest_block.MAX_AHEAD + 1, True)]
 )
 async def test_a_node_a_little_behind_the_index_tells_no_absence(
     by_hand: Context, made: MadeIndex, rpc: SyncRpc, made_url: str, ahead: int, is_told: bool
@@ -176,7 +176,7 @@ async def test_a_block_that_there_is_not_is_waited_for_and_then_told_busy(
 ) -> None:
     monkeypatch.setattr(newest_block, "REACH_S", 0.1)
     number = ctx.heads.current().block.number
-    for ahead in (1, newest_block.MOST_AHEAD + 1):
+    for ahead in (1, newest_block.MAX_AHEAD + 1):
         with pytest.raises(ServiceFull, match=f"does not have block {number + ahead:,} yet") as caught:
             await wait_for_block(ctx, number + ahead)
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)

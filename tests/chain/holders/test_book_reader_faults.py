@@ -14,7 +14,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import load
 from roundtrip.services.holders import book_reader, book_store
 from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.runtime.book_cache import MOST_READING, BookCache, reading_budget
+from roundtrip.services.runtime.book_cache import MAX_READING, BookCache, reading_budget
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
@@ -113,7 +113,7 @@ async def test_without_a_database_nothing_is_told(service: Service) -> None:
 async def test_few_are_read_at_once(service: Service) -> None:
     held, one = launched(service.stage), service.process()
     with contextlib.ExitStack() as others:
-        for _ in range(MOST_READING):
+        for _ in range(MAX_READING):
             others.enter_context(one.ctx.books.take_place())
         fault = await refused(one, held.token)
         assert (fault.code, fault.retry_after_s) == ("holders_busy", 2)
@@ -123,7 +123,7 @@ async def test_few_are_read_at_once(service: Service) -> None:
 async def test_few_busy_tokens_are_taken_in(
     service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_store, "MOST_JOBS", 2)
+    monkeypatch.setattr(book_store, "MAX_JOBS", 2)
     held, one = launched(service.stage), service.process()
     for key in ("one", "other"):
         await jobs.enqueue(service.row, "holders", key)
@@ -228,7 +228,7 @@ async def test_a_job_that_ends_meanwhile_makes_no_answer_complete(service: Servi
 
 async def test_a_token_is_read_once_for_all_who_ask(service: Service) -> None:
     held, one = launched(service.stage), service.process()
-    found = await asyncio.gather(*(one.asked(held.token) for _ in range(MOST_READING + 2)))
+    found = await asyncio.gather(*(one.asked(held.token) for _ in range(MAX_READING + 2)))
     assert all(answer == found[0] for answer in found)
     assert found[0]["status"] == "complete"
     kept = await service.kept(held.token)

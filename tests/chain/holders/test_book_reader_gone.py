@@ -20,7 +20,7 @@ async def test_of_a_token_with_too_many_transfers_no_more_are_read(
 ) -> None:
     monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
     monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
-    monkeypatch.setattr(book_reader, "MOST_TRANSFERS", 20)
+    monkeypatch.setattr(book_reader, "MAX_TRANSFERS", 20)
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
     await service.done(one)

@@ -16,7 +16,7 @@ from roundtrip.domain.holders.book import HolderBook, load
 from roundtrip.services.holders import book_reader, book_store, sources
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.runtime import book_cache
-from roundtrip.services.runtime.book_cache import MOST_LOADING, MOST_READING, BookCache, reading_budget
+from roundtrip.services.runtime.book_cache import MAX_LOADING, MAX_READING, BookCache, reading_budget
 from support.reading import (
     GONE,
     NOT_TODAY,
@@ -254,10 +254,10 @@ async def test_to_look_for_a_little_that_is_new_takes_no_place(
     await one.asked(held.token)
     trade(held, 3, "late")
     with contextlib.ExitStack() as others:
-        for _ in range(MOST_READING):
+        for _ in range(MAX_READING):
             others.enter_context(one.ctx.books.take_place())
         for process in (one, service.process()):
-            process.ctx = replace(process.ctx, books=replace(process.ctx.books, _reading=MOST_READING))
+            process.ctx = replace(process.ctx, books=replace(process.ctx.books, _reading=MAX_READING))
             found = await process.asked(held.token)
             assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
         service.stage.pass_blocks(10)
@@ -277,7 +277,7 @@ async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pyt
 
     monkeypatch.setattr(book_store, "load", loading)
     async with contextlib.AsyncExitStack() as others:
-        for _ in range(MOST_LOADING):
+        for _ in range(MAX_LOADING):
             await others.enter_async_context(other.ctx.books.loading)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
@@ -308,11 +308,11 @@ async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
 
 
 def test_two_of_the_largest_books_are_held_at_once() -> None:
-    assert book_cache.MOST_WALLETS == 2 * book_reader.MOST_WALLETS
+    assert book_cache.MAX_WALLETS == 2 * book_reader.MAX_WALLETS
 
 
 async def test_without_a_place_nothing_is_begun(service: Service) -> None:
     held, one = launched(service.stage), service.process()
-    one.ctx = replace(one.ctx, books=BookCache(_reading=MOST_READING))
+    one.ctx = replace(one.ctx, books=BookCache(_reading=MAX_READING))
     fault = await refused(one, held.token)
     assert (type(fault), fault.code) == (ServiceFull, "holders_busy")

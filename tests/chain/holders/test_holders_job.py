@@ -226,7 +226,7 @@ async def test_large_books_do_not_wait_for_the_end_of_the_day(
     ctx: Context, clean: Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounds = books.prune_to.__defaults__
-    assert bounds == (books.MOST_BYTES,)
+    assert bounds == (books.MAX_BYTES,)
     monkeypatch.setattr(books.prune_to, "__defaults__", (1,))
     await books.save_book(clean, OTHER, replace(book(1), asked_at=NOW - timedelta(days=1)))
     await jobs.enqueue(clean, "holders", TOKEN)

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.chain.blocks.head_feed import MOST_FRAME_BYTES, Feed, FeedTimeouts, HeadHint
+from roundtrip.chain.blocks.head_feed import MAX_FRAME_BYTES, Feed, FeedTimeouts, HeadHint
 from roundtrip.chain.rpc.client import Node
 from roundtrip_development.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -204,7 +204,7 @@ async def test_garbage_is_counted_and_outlived() -> None:
 BREAKS: dict[str, tuple[str, ...]] = {
     "closed": ("close",),
     "cut off": ("abort",),
-    "a frame too large": ("x" * (MOST_FRAME_BYTES + 1),),
+    "a frame too large": ("x" * (MAX_FRAME_BYTES + 1),),
 }
 
 

@@ -19,8 +19,8 @@ from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.jobs.kinds.telegram import (
     FULL,
     HELP,
-    MOST_OF_A_CHAT,
-    MOST_OF_ALL,
+    MAX_OF_A_CHAT,
+    MAX_OF_ALL,
     NO_ADDRESS,
     NO_PASS,
     TOO_MANY,
@@ -28,7 +28,7 @@ from roundtrip.jobs.kinds.telegram import (
     link_chats,
 )
 from roundtrip.services.cards import chat_check
-from roundtrip.services.cards.chat_check import AT_ONCE, MOST_WAITING, ChatAnswer, ChatChecks
+from roundtrip.services.cards.chat_check import AT_ONCE, MAX_WAITING, ChatAnswer, ChatChecks
 from roundtrip.services.cards.newest_check import FRESH_S, OLD_S, newest_check
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.check.handler import check_and_store
@@ -135,22 +135,22 @@ async def test_other_texts_get_help_and_groups_nothing(indexed: Context) -> None
 
 async def test_who_asks_too_often_is_told_once(indexed: Context) -> None:
     async with bot(indexed) as api:
-        for _ in range(MOST_OF_A_CHAT + 3):
+        for _ in range(MAX_OF_A_CHAT + 3):
             await api.says(5, "hello")
         await api.says(6, "hello")
-        rows = await api.told_to(MOST_OF_A_CHAT + 2)
+        rows = await api.told_to(MAX_OF_A_CHAT + 2)
     texts = [(one["chat_id"], one["text"]) for one in rows]
-    assert texts == [(5, HELP)] * MOST_OF_A_CHAT + [(5, TOO_MANY), (6, HELP)]
+    assert texts == [(5, HELP)] * MAX_OF_A_CHAT + [(5, TOO_MANY), (6, HELP)]
 
 
 def test_all_chats_together_are_bounded_and_a_minute_ends() -> None:
     at_s = 0.0
     turns = ChatTurns(lambda: at_s)
-    assert [turns.take(chat % 15, True) for chat in range(MOST_OF_ALL)] == ["answer"] * MOST_OF_ALL
+    assert [turns.take(chat % 15, True) for chat in range(MAX_OF_ALL)] == ["answer"] * MAX_OF_ALL
     assert [turns.take(1, True), turns.take(1, True), turns.take(2, True)] == [FULL, "silent", FULL]
     at_s = 60.0
-    assert [turns.take(1, True) for _ in range(MOST_OF_A_CHAT + 2)] == [
-        *["answer"] * MOST_OF_A_CHAT,
+    assert [turns.take(1, True) for _ in range(MAX_OF_A_CHAT + 2)] == [
+        *["answer"] * MAX_OF_A_CHAT,
         TOO_MANY,
         "silent",
     ]
@@ -158,10 +158,10 @@ def test_all_chats_together_are_bounded_and_a_minute_ends() -> None:
 
 def test_a_few_chats_silence_nobody() -> None:
     turns = ChatTurns(lambda: 0.0)
-    texts = [turns.take(chat, False) for chat in range(MOST_OF_ALL) for _ in range(MOST_OF_A_CHAT)]
+    texts = [turns.take(chat, False) for chat in range(MAX_OF_ALL) for _ in range(MAX_OF_A_CHAT)]
     assert set(texts) == {"answer"}
     assert [turns.take(99, True), turns.take(99, True)] == ["answer", "answer"]
-    for chat in range(MOST_OF_ALL):
+    for chat in range(MAX_OF_ALL):
         turns.take(100 + chat, True)
     assert [turns.take(99, True), turns.take(98, True), turns.take(98, False)] == [FULL, "answer", "answer"]
 
@@ -211,7 +211,7 @@ async def test_more_than_may_wait_are_told_so(indexed: Context, monkeypatch: pyt
         return ChatAnswer(["done"], None)
 
     monkeypatch.setattr(chat_check, "check_for_chat", wait)
-    checks, most = ChatChecks(indexed), AT_ONCE + MOST_WAITING
+    checks, most = ChatChecks(indexed), AT_ONCE + MAX_WAITING
     waiting = [asyncio.ensure_future(checks.answer(1, f"0x{number:040x}")) for number in range(most)]
     await asyncio.sleep(0)
     with pytest.raises(ServiceFull, match="Too many checks wait"):

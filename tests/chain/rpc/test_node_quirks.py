@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.nodes import MOST_CALLS, Quirk, QuirkyNode, nodes_of, over, pair, run_check_at
+from support.nodes import MAX_CALLS, Quirk, QuirkyNode, nodes_of, over, pair, run_check_at
 
 CHAIN = [RpcCall("eth_chainId", [])]
 
@@ -88,7 +88,7 @@ async def test_a_large_batch_is_cut_and_the_size_remembered(
     await nodes.batch(CHAIN * 70, meter)
     assert [len(one) for one in two[0].sent] == [17, 17, 17, 17, 2]
     assert (meter.trips, meter.calls) == (1, 70)
-    assert nodes.state()[0].calls_a_request == 17 <= MOST_CALLS
+    assert nodes.state()[0].calls_a_request == 17 <= MAX_CALLS
 
 
 async def test_what_a_node_lacks_is_remembered_and_the_rest_still_asked_of_it(

@@ -22,7 +22,7 @@ LATE_FAULTS = (
     "swapped answers", "all null", "all errors", "numbers", "nonsense", "cut off",
 )  # fmt: skip
 AMOUNT = {"buy": "0.1", "sell": "90000000"}
-MOST_REQUESTS = 12
+MAX_REQUESTS = 12
 """More than a preparation sends."""
 
 
@@ -102,7 +102,7 @@ async def test_a_node_that_fails_on_the_way(
     whole = await prepared(shaky, side, token, holder.address, amount=AMOUNT[side])
     found = [
         await came_of(shaky, faulty, side, token, holder.address, fault, after)
-        for after in range(1, MOST_REQUESTS + 1)
+        for after in range(1, MAX_REQUESTS + 1)
     ]
     for came in found:
         assert_honest(came, whole)
@@ -119,7 +119,7 @@ async def test_a_buy_whose_sell_was_not_seen_is_not_written(
 ) -> None:
     """Somewhere on the way only the sells are lost: refused as unproven, and not counted."""
     found = []
-    for after in range(1, MOST_REQUESTS + 1):
+    for after in range(1, MAX_REQUESTS + 1):
         came = await came_of(shaky, faulty, "buy", built.tokens["plain"], holder.address, fault, after)
         if isinstance(came, Prepared) and came.answer["refused"]:
             found.append(came)
@@ -135,7 +135,7 @@ async def test_a_sell_is_written_though_the_check_is_not_known(
     """What is sold was rehearsed; a check that the node spoiled holds nobody back."""
     token = built.tokens["plain"]
     whole = await prepared(shaky, "sell", token, holder.address, amount=AMOUNT["sell"])
-    for after in range(1, MOST_REQUESTS + 1):
+    for after in range(1, MAX_REQUESTS + 1):
         for fault in ("all errors", "fewer calls"):
             came = await came_of(shaky, faulty, "sell", token, holder.address, fault, after)
             if isinstance(came, Prepared):

@@ -70,7 +70,7 @@ async def test_it_is_worth_the_same_on_every_kind_of_node(
 async def test_beyond_what_is_tried_it_stays_unknown(
     rpc: SyncRpc, built: Built, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holdings, "_MOST_COUNTING", 0)
+    monkeypatch.setattr(holdings, "_MAX_COUNTING", 0)
     maker = Maker(rpc, built)
     value = await valued_on("nitro", rpc, built, pool, maker.beacon_share(maker.contract("share_logic")))
     assert isinstance(value, Missing)
@@ -80,7 +80,7 @@ async def test_beyond_what_is_tried_it_stays_unknown(
 async def test_the_largest_holdings_come_first(
     rpc: SyncRpc, built: Built, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holdings, "_MOST_COUNTING", 1)
+    monkeypatch.setattr(holdings, "_MAX_COUNTING", 1)
     maker = Maker(rpc, built)
     small, large = (maker.beacon_share(maker.contract("share_logic")) for _ in range(2))
     values = await all_valued_on("nitro", rpc, built, pool, {small: HELD_RAW // 10, large: HELD_RAW})

@@ -17,7 +17,7 @@ from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.history_answer import LaunchRow, WalletHistory
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
 from roundtrip.store.server import jobs
-from roundtrip.store.wallets.wallets import MOST_ROWS
+from roundtrip.store.wallets.wallets import MAX_ROWS
 from roundtrip_development.devnet.actors import DUMPER, FUNDER, LAUNCHERS, SERIAL, SNIPERS, TRADERS
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.trading import actor_address
@@ -344,7 +344,7 @@ async def test_symbols_are_strangers_text(by_hand: Context, made: MadeIndex) -> 
 
 
 async def test_a_bots_record_is_of_a_part_and_says_so(by_hand: Context, made: MadeIndex) -> None:
-    await made.many_positions(WALLET, MOST_ROWS + 1)
+    await made.many_positions(WALLET, MAX_ROWS + 1)
     found = await history(by_hand, WALLET)
-    assert (found.record.partial, found.last30_days.partial, found.record.tokens) == (True, True, MOST_ROWS)
-    assert f"only the newest {MOST_ROWS:,} are counted" in found.text
+    assert (found.record.partial, found.last30_days.partial, found.record.tokens) == (True, True, MAX_ROWS)
+    assert f"only the newest {MAX_ROWS:,} are counted" in found.text

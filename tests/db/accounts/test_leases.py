@@ -16,7 +16,7 @@ import pytest
 
 from roundtrip.api.admission.call_counter import CallCounter, DatabaseCalls
 from roundtrip.api.admission.gate import CallRefused, Gate
-from roundtrip.api.admission.leases import MOST_LEASED
+from roundtrip.api.admission.leases import MAX_LEASED
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Account, Allowances, CallAllowance
@@ -166,5 +166,5 @@ async def test_of_fifty_processes_some_are_killed_and_the_day_gives_no_more_than
     assert (wrong, calls + leased) == (0, per_day)
     assert await own.fetchval("SELECT calls FROM accounts.day") == per_day
     # What is leased at the end was the killed ones', and each was about to tell of one call.
-    assert 0 < leased <= KILLED * MOST_LEASED
+    assert 0 < leased <= KILLED * MAX_LEASED
     assert calls - KILLED <= admitted <= per_day

@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.base.types import Address
-from roundtrip.services.boards.signals import MOST_SHOWN, Signals, signals
+from roundtrip.services.boards.signals import MAX_SHOWN, Signals, signals
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
@@ -196,7 +196,7 @@ async def test_many_small_ones_push_no_large_one_out(ground: Ground) -> None:
     chain.block(*(takes(MAIN, STRANGER, 1, fake) for fake in fakes))
     answer = await ground.signals(chain)
     found = shown(answer)
-    assert len(found) == MOST_SHOWN
+    assert len(found) == MAX_SHOWN
     assert ("liquidity_left", DEPLOYER) in found
     assert ("large_burn", BUYER) in found
     assert ("serial_launcher", STRANGER) in found

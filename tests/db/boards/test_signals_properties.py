@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.services.boards.signals import MOST_SHOWN, Signal, signals
+from roundtrip.services.boards.signals import MAX_SHOWN, Signal, signals
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
@@ -325,13 +325,13 @@ async def agrees(ground: Ground, seen: dict[str, int]) -> None:
         facts = await raw(connection)
     expected, untold = obvious(facts, ground.policy)
     reply = [shown(one) for one in answer.signals]
-    if len(expected) <= MOST_SHOWN:
+    if len(expected) <= MAX_SHOWN:
         assert reply == [as_told(one, facts) for one in expected]
     else:
-        assert len(reply) == MOST_SHOWN
+        assert len(reply) == MAX_SHOWN
         assert set(reply) <= {as_told(one, facts) for one in expected}
     assert count_in(answer.text, "Not measured: ") == untold
-    assert count_in(answer.text, "Left out: ") == max(0, len(expected) - MOST_SHOWN)
+    assert count_in(answer.text, "Left out: ") == max(0, len(expected) - MAX_SHOWN)
     for one in expected:
         seen[one.kind] += 1
     seen["untold"] += untold

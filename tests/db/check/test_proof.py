@@ -73,7 +73,7 @@ async def test_what_is_too_old_goes_a_few_at_a_time_and_its_evidence_stays(conne
 
 async def test_so_many_are_kept_and_no_more(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     await connection.execute("DELETE FROM facts.proof")
-    monkeypatch.setattr(store, "MOST_PROOFS", 3)
+    monkeypatch.setattr(store, "MAX_PROOFS", 3)
     for n in range(10):
         await checked(connection, NOW + n * SECOND)
     assert await count(connection) == 3
@@ -107,7 +107,7 @@ async def test_it_is_stored_as_it_is_since_it_is_compressed(connection: Connecti
 async def test_what_comes_in_goes_out_again(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_PRUNED_EVERY", 16)
     monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 64)
-    monkeypatch.setattr(store, "MOST_PROOFS", 100)
+    monkeypatch.setattr(store, "MAX_PROOFS", 100)
     await connection.execute("DELETE FROM facts.proof")
     for n in range(200):
         await checked(connection, NOW + n * SECOND)

@@ -62,6 +62,6 @@ async def test_old_ones_are_deleted_a_few_at_a_time(
 
 
 async def test_so_many_are_read_and_no_more(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MOST_RECALLED", 3)
+    monkeypatch.setattr(store, "MAX_RECALLED", 3)
     await keep(connection, NOW, *(wallet(number) for number in range(10)))
     assert len(await store.read(connection, TOKEN, NOW - DAY)) == 3

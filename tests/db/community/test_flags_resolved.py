@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, RUNS_WEI, SETTLED_S, WEEK_S
+from roundtrip.domain.community.flag_calls import MAX_A_DAY, MAX_OPEN, RUNS_WEI, SETTLED_S, WEEK_S
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.flags import EVERY_S
 from roundtrip.jobs.kinds.flags import calls as job_calls
@@ -48,7 +48,7 @@ async def test_a_flag_is_settled_once(ground: Ground) -> None:
 
 
 async def test_more_flags_than_fit_a_trip_take_turns(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "MOST_PRICED", 1)
+    monkeypatch.setattr(looking, "MAX_PRICED", 1)
     account = await ground.account()
     flags = [await ground.flag(account, "runs", token) for token in TOKENS[:2]]
     await ground.index.execute("DELETE FROM accounts.flag WHERE control_of IS NOT NULL")
@@ -164,12 +164,12 @@ async def test_five_a_day_and_ten_at_once(ground: Ground) -> None:
     made = 0
     for kind in ("runs", "drains", "dead"):
         for token in TOKENS:
-            if made and made % MOST_A_DAY == 0:
+            if made and made % MAX_A_DAY == 0:
                 with pytest.raises(
-                    CallerFault, match="flags today, the maximum" if made < MOST_OPEN else "waiting"
+                    CallerFault, match="flags today, the maximum" if made < MAX_OPEN else "waiting"
                 ):
                     await ground.flag(account, kind, token)
-                if made == MOST_OPEN:
+                if made == MAX_OPEN:
                     return
                 await ground.block(*(buys(BUYERS[7], 0.1, one) for one in TOKENS), after_s=DAY_S)
             await ground.flag(account, kind, token)

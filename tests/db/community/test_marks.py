@@ -4,13 +4,13 @@ import pytest
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import MOST_MARKS
+from roundtrip.domain.community.marks import MAX_MARKS
 from roundtrip.services.accounts.profile import my_mite
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names
-from roundtrip.store.community.public_names import MOST_SAID
+from roundtrip.store.community.public_names import MAX_SAID
 from support.flagged import FLAGGER, HIS_KIN, HIS_PURSE, LP, OTHER, TOKENS, Ground, burns
 from support.marking import STRANGERS, TARGET, all_say, marked, read_names
 from support.told_winners import BUYERS, buys, pays
@@ -70,16 +70,16 @@ async def test_accounts_of_one_purse_push_nobody_out(ground: Ground) -> None:
 
 
 async def test_of_a_wallet_with_many_names_those_are_shown_that_most_gave(ground: Ground) -> None:
-    for n in range(MOST_SAID + 3):
+    for n in range(MAX_SAID + 3):
         await ground.index.execute(
             "INSERT INTO accounts.public_name VALUES (decode($1, 'hex'), 'name', $2, $2, $3, $4)",
             TARGET[2:],
             f"n{n:02}",
             3 + n,
-            n == MOST_SAID + 2,
+            n == MAX_SAID + 2,
         )
     (row,) = (await wallet_names(ground.ctx, Nothing())).answer.rows
-    assert [one.name for one in row.names] == [f"n{n:02}" for n in range(MOST_SAID + 2, 2, -1)]
+    assert [one.name for one in row.names] == [f"n{n:02}" for n in range(MAX_SAID + 2, 2, -1)]
 
 
 # --- found by name ---------------------------------------------------------------------------------
@@ -215,11 +215,11 @@ async def test_an_account_marks_so_many_wallets(ground: Ground) -> None:
         "INSERT INTO accounts.mark (account_id, wallet, mark, made_at)"
         " SELECT $1, decode(lpad(to_hex(n), 40, '0'), 'hex'), 'bad', now() FROM generate_series(1, $2) AS n",
         account.id,
-        MOST_MARKS,
+        MAX_MARKS,
     )
     with pytest.raises(CallerFault, match="the maximum: remove one first"):
         await marked(ground, account, mark="bad")
-    assert (await marked(ground, account, address(1), mark="good")).wallets == MOST_MARKS
+    assert (await marked(ground, account, address(1), mark="good")).wallets == MAX_MARKS
 
 
 # --- what an account knows of itself ---------------------------------------------------------------

@@ -14,7 +14,7 @@ from roundtrip.channels.secrets import Seal, Unsealable
 from roundtrip.channels.targets import Target
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.domain.watch.alerts import MOST_CHANNELS
+from roundtrip.domain.watch.alerts import MAX_CHANNELS
 from roundtrip.services.delivery.channels import ATTEMPTS_OF_ACCOUNT, ATTEMPTS_OF_HOST
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED
@@ -214,13 +214,13 @@ async def test_set_again_a_channel_that_is_off_is_live(street: Street) -> None:
 
 async def test_an_account_has_five_channels_whoever_comes_at_once(street: Street) -> None:
     account = await street.account()
-    for n in range(MOST_CHANNELS - 1):
+    for n in range(MAX_CHANNELS - 1):
         await street.webhook(account, f"n{n}.example")
     came = await asyncio.gather(
         *(set_to(street, account, f"https://new{n}.example/") for n in range(3)), return_exceptions=True
     )
     assert sorted(type(one).__name__ for one in came) == ["CallerFault", "CallerFault", "dict"]
-    assert len(await listed(street, account)) == MOST_CHANNELS
+    assert len(await listed(street, account)) == MAX_CHANNELS
     sent = len(street.servers.sent)
     error = await refused(street, "set_webhook", account, url="https://one-more.example/")
     assert error.code == "bad_input"
@@ -231,7 +231,7 @@ async def test_an_account_has_five_channels_whoever_comes_at_once(street: Street
 
 async def test_a_channel_that_another_is_just_making_is_counted(street: Street) -> None:
     account = await street.account()
-    for n in range(MOST_CHANNELS - 1):
+    for n in range(MAX_CHANNELS - 1):
         await street.webhook(account, f"n{n}.example")
     street.servers.hangs.add("late.example")
     late = asyncio.create_task(set_to(street, account, "https://late.example/"))
@@ -247,7 +247,7 @@ async def test_a_channel_that_another_is_just_making_is_counted(street: Street) 
                 await asyncio.sleep(0)
         with pytest.raises(RoundtripError, match="already have 5 channels"):
             await late
-    assert len(await listed(street, account)) == MOST_CHANNELS
+    assert len(await listed(street, account)) == MAX_CHANNELS
 
 
 async def test_an_account_may_try_so_many_targets_in_ten_minutes(street: Street) -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.watch.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
+from roundtrip.domain.watch.channels import IN_ORDER_TRIES, MAX_TRIES, OFF_AFTER_S, WAITS_S
 from roundtrip.jobs.engine.worker import Worker
-from roundtrip.jobs.kinds.deliver import MOST_A_RUN, RUN_S, deliver
+from roundtrip.jobs.kinds.deliver import MAX_A_RUN, RUN_S, deliver
 from roundtrip.jobs.registry import KINDS
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.server import jobs
@@ -48,14 +48,14 @@ async def test_an_alert_arrives_and_is_written_down(street: Street) -> None:
 async def test_they_arrive_in_order_and_the_rest_in_the_next_run(street: Street) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
-    for n in range(MOST_A_RUN + 1):
+    for n in range(MAX_A_RUN + 1):
         await street.alert(account, str(n))
     assert await street.run() == 1
-    assert len(street.servers.sent) == MOST_A_RUN
+    assert len(street.servers.sent) == MAX_A_RUN
     assert await street.due_in_s(channel_id) == 0
     assert await street.run() == 1
     text = [one.said["rows"][0]["text"] for one in street.servers.sent]
-    assert text == [str(n) for n in range(MOST_A_RUN + 1)]
+    assert text == [str(n) for n in range(MAX_A_RUN + 1)]
     assert await street.run() == 0
 
 
@@ -65,7 +65,7 @@ async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end
     await street.alert(account, "one")
     street.servers.otherwise = NO_ANSWER
     waited = []
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         assert await street.run() == 1
         assert await street.run() == 0
         found = await street.channel(channel_id)
@@ -74,7 +74,7 @@ async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end
             waited.append(due)
             street.at_s += due
     assert waited == list(WAITS_S)
-    assert len(street.servers.sent) == MOST_TRIES
+    assert len(street.servers.sent) == MAX_TRIES
     assert len(set(street.servers.ids())) == 1
     assert await street.states(channel_id) == ["failed"]
     assert await street.due_in_s(channel_id) is None
@@ -83,7 +83,7 @@ async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end
         " ON delivery.id = delivery_id WHERE channel_id = $1 ORDER BY number",
         channel_id,
     )
-    assert [tuple(one) for one in tries] == [(n + 1, None, NO_ANSWER.error) for n in range(MOST_TRIES)]
+    assert [tuple(one) for one in tries] == [(n + 1, None, NO_ANSWER.error) for n in range(MAX_TRIES)]
 
 
 @pytest.mark.parametrize("back_s", [3600, 86_400])
@@ -172,7 +172,7 @@ async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how:
             assert await jobs.postpone(connection, await claimed(street), street.now(), "no")
     else:
         await street.pool.execute(
-            "UPDATE accounts.delivery SET tries = $1 WHERE channel_id = $2", MOST_TRIES - 1, channel_id
+            "UPDATE accounts.delivery SET tries = $1 WHERE channel_id = $2", MAX_TRIES - 1, channel_id
         )
         street.servers.otherwise = NO_ANSWER
         assert await street.run() == 1
@@ -336,7 +336,7 @@ async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: Str
     busy = [await street.account() for _ in range(2)]
     for n, account in enumerate(busy):
         await street.webhook(account, f"busy{n}.example")
-        for _ in range(3 * MOST_A_RUN):
+        for _ in range(3 * MAX_A_RUN):
             await street.alert(account, "one of many")
     street.at_s += 1
     late = await street.account()
@@ -427,7 +427,7 @@ async def test_failures_of_long_ago_do_not_switch_it_off(street: Street) -> None
     channel_id = await street.webhook(account)
     street.servers.otherwise = answered(500)
     await street.alert(account, "one")
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         await street.run()
         street.at_s += await street.due_in_s(channel_id) or 0
     assert await street.states(channel_id) == ["failed"]

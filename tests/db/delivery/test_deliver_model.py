@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 
 from roundtrip.channels.post import PostReply
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.watch.channels import ACTIVE, MOST_TRIES
+from roundtrip.domain.watch.channels import ACTIVE, MAX_TRIES
 from roundtrip.jobs.kinds.deliver import deliver
 from roundtrip.store.server import jobs
 from support.channels import NO_ANSWER, OK, Street, answered
@@ -148,9 +148,9 @@ class Deliveries(RuleBasedStateMachine):
                 tries = row["tries"] or []
                 assert (200 in tries) == (row["state"] == "delivered")
                 assert tries.count(200) <= 1
-                assert len(tries) <= MOST_TRIES
+                assert len(tries) <= MAX_TRIES
                 if row["state"] == "failed":
-                    assert len(tries) == MOST_TRIES
+                    assert len(tries) == MAX_TRIES
 
     def teardown(self) -> None:
         """In the end the servers are well: all that waits arrives."""

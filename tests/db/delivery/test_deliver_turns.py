@@ -10,7 +10,7 @@ from roundtrip.channels.post import PostReply
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.channels import HOST_ROWS, TURN_ROWS
 from roundtrip.jobs.engine.worker import Turns, Worker
-from roundtrip.jobs.kinds.deliver import MOST_A_RUN
+from roundtrip.jobs.kinds.deliver import MAX_A_RUN
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import channels
@@ -131,12 +131,12 @@ async def test_warnings_do_not_wait_for_places_of_others(street: Street) -> None
 async def test_a_warning_goes_before_what_does_not_fit_into_one_run(street: Street) -> None:
     account = await street.account()
     await street.webhook(account, proven=True)
-    for n in range(MOST_A_RUN + 5):
+    for n in range(MAX_A_RUN + 5):
         await street.alert(account, str(n))
     await street.alert(account, "your bag", kind="bag_guard")
     while await street.run():
         pass
-    assert sent_to(street, "a.example") == ["your bag", *(str(n) for n in range(MOST_A_RUN + 5))]
+    assert sent_to(street, "a.example") == ["your bag", *(str(n) for n in range(MAX_A_RUN + 5))]
 
 
 async def test_a_warning_goes_first_to_a_slow_target_and_in_order_to_another(street: Street) -> None:

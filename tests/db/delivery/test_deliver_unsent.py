@@ -9,7 +9,7 @@ from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.domain.watch.channels import MOST_TRIES
+from roundtrip.domain.watch.channels import MAX_TRIES
 from roundtrip.services.runtime.notifiers import OtherKey, check_key
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.watch import alerts
@@ -22,7 +22,7 @@ async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
     channel_id = await street.webhook(account)
     street.key, good = b"x" * 32, street.key
     await street.alert(account, "one")
-    for _ in range(MOST_TRIES + 1):
+    for _ in range(MAX_TRIES + 1):
         assert await street.run() == 1
         street.at_s += await street.due_in_s(channel_id) or 0
     assert street.servers.sent == []
@@ -115,8 +115,8 @@ async def waiting(street: Street, channel_id: int) -> int:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliveries, "MOST_DROPPED", 10)
-    monkeypatch.setattr(deliveries, "MOST_WAITING", 50)
+    monkeypatch.setattr(deliveries, "MAX_DROPPED", 10)
+    monkeypatch.setattr(deliveries, "MAX_WAITING", 50)
     monkeypatch.setattr(deliveries, "LEFT_WAITING", 40)
 
 

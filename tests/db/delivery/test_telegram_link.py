@@ -12,8 +12,8 @@ import pytest
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.channels.telegram import ChatMessage, StartedChat
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.watch.alerts import MOST_CHANNELS
-from roundtrip.jobs.kinds.telegram import LOCK, MOST_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
+from roundtrip.domain.watch.alerts import MAX_CHANNELS
+from roundtrip.jobs.kinds.telegram import LOCK, MAX_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
 from roundtrip.services.delivery.telegram_link import WINDOW_S
 from roundtrip.services.runtime.notifiers import SILENT_S, Bot
 from support.channels import NOW_S, WAIT_S, Chats, Street, answered
@@ -113,7 +113,7 @@ async def test_a_stranger_with_bad_codes_is_answered_once_a_minute(street: Stree
 def test_refusals_end_and_are_bounded() -> None:
     at_s = 0.0
     refusals = Refusals(lambda: at_s)
-    assert [refusals.may_answer(n) for n in range(MOST_REFUSED + 1)] == [True] * MOST_REFUSED + [False]
+    assert [refusals.may_answer(n) for n in range(MAX_REFUSED + 1)] == [True] * MAX_REFUSED + [False]
     at_s = REFUSED_AGAIN_S - 1
     assert not refusals.may_answer(0)
     at_s = REFUSED_AGAIN_S
@@ -122,11 +122,11 @@ def test_refusals_end_and_are_bounded() -> None:
 
 async def test_there_is_no_sixth_chat(street: Street) -> None:
     account = await street.account()
-    for n in range(MOST_CHANNELS):
+    for n in range(MAX_CHANNELS):
         await street.webhook(account, f"n{n}.example")
     rows = await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
     assert "already have 5 channels" in rows[0]
-    assert len(await listed(street, account)) == MOST_CHANNELS
+    assert len(await listed(street, account)) == MAX_CHANNELS
 
 
 async def test_who_blocked_the_bot_is_gone(street: Street) -> None:

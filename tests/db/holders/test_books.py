@@ -188,7 +188,7 @@ async def test_only_so_many_go_at_once_the_oldest_first(connection: Connection) 
 async def test_of_four_gigabytes_nothing_goes(connection: Connection) -> None:
     await fill(connection, [(1000, 0)] * 5)
     assert await holder_reads.prune_to(connection) == 0
-    assert holder_reads.MOST_BYTES == 4 * 2**30
+    assert holder_reads.MAX_BYTES == 4 * 2**30
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

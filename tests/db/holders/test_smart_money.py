@@ -13,9 +13,9 @@ from roundtrip.domain.market.fairness import Fairness
 from roundtrip.domain.market.winners import SPANS, ClosedToken
 from roundtrip.store.boards import winners
 from roundtrip.store.holders import smart_money
-from roundtrip.store.holders.smart_money import MOST_WINS_LOOKED_AT, BoardRow, SmartCrowd, WinningClose
+from roundtrip.store.holders.smart_money import MAX_WINS_LOOKED_AT, BoardRow, SmartCrowd, WinningClose
 from roundtrip.store.index import cursor, deployers, tokens
-from roundtrip.store.index.deployers import MOST_LAUNCHES, LaunchSpot
+from roundtrip.store.index.deployers import MAX_LAUNCHES, LaunchSpot
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked
 from support.hex_columns import as_address
@@ -170,7 +170,7 @@ async def test_what_a_board_remembers_is_told_of_who_closed_too_much_since(own: 
     before = await smart_money.load_biggest_wins(own, [BEST])
     await own.executemany(
         "INSERT INTO facts.closing VALUES ($1, 0, $2, $3, $4, 0, $5)",
-        [(200 + n, 1_770_000_000 + n, wallet, young, 99 * ETH) for n in range(MOST_WINS_LOOKED_AT)],
+        [(200 + n, 1_770_000_000 + n, wallet, young, 99 * ETH) for n in range(MAX_WINS_LOOKED_AT)],
     )
     assert await smart_money.load_biggest_wins(own, [BEST]) == before != {}
     await own.execute("DELETE FROM facts.winner")
@@ -201,7 +201,7 @@ async def test_who_only_sold_bought_nothing(own: Connection, won: Won) -> None:
 
 async def test_of_a_busy_deployer_the_newest_launches_count(own: Connection) -> None:
     result = Won().chain
-    many = [address(0x70D0 + n << 8) for n in range(MOST_LAUNCHES + 2)]
+    many = [address(0x70D0 + n << 8) for n in range(MAX_LAUNCHES + 2)]
     result.block(*(launches(token) for token in many))
     result.block(*(buys(BEST, 0.1, token) for token in many[:4]), buys(BEST, 0.1, many[-1]))
     result.block(sells(BEST, 0.1, many[-1]))
@@ -209,7 +209,7 @@ async def test_of_a_busy_deployer_the_newest_launches_count(own: Connection) -> 
     found = [
         await smart_money.load_repeat_buyers(own, DEPLOYER, token, [BEST]) for token in (many[0], many[-1])
     ]
-    assert found == [SmartCrowd(MOST_LAUNCHES, {BEST: 3}), SmartCrowd(MOST_LAUNCHES, {BEST: 3})]
+    assert found == [SmartCrowd(MAX_LAUNCHES, {BEST: 3}), SmartCrowd(MAX_LAUNCHES, {BEST: 3})]
 
 
 # --- launches, families ----------------------------------------------------------------------------

@@ -281,8 +281,8 @@ async def test_old_transfers_are_left_out(index: Connection) -> None:
 
 
 MEMORIES = (
-    "roundtrip.sync.fold_context.MOST_REMEMBERED", "roundtrip.sync.apply.MOST_POSITIONS",
-    "roundtrip.store.index.cursor.MOST_IDS",
+    "roundtrip.sync.fold_context.MAX_REMEMBERED", "roundtrip.sync.apply.MAX_POSITIONS",
+    "roundtrip.store.index.cursor.MAX_IDS",
 )  # fmt: skip
 
 
@@ -325,7 +325,7 @@ async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: Connec
     finally:
         tracemalloc.stop()
     bytes_a_wallet = (after - before) / wallets
-    most = max(cursor.MOST_IDS, fold_context.MOST_REMEMBERED, apply.MOST_POSITIONS)
+    most = max(cursor.MAX_IDS, fold_context.MAX_REMEMBERED, apply.MAX_POSITIONS)
     print(f"{bytes_a_wallet:.0f} bytes a wallet")
     assert 500 < bytes_a_wallet < 64 * 2**20 / most
 

@@ -18,7 +18,7 @@ from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
 
 TRADES = 20_000
-MOST_BYTES = 6_000_000
+MAX_BYTES = 6_000_000
 """All of them at once are 16 MB and more, some at a time 3."""
 
 
@@ -83,7 +83,7 @@ async def test_a_bot_with_many_trades_of_one_token_takes_little_memory(index: Co
         tracemalloc.stop()
     table = "position_base" if way == "retire" else "position"
     assert await index.fetchval(f"SELECT max(buys + sells) FROM facts.{table}") == TRADES + 1  # noqa: S608
-    assert peak_bytes < MOST_BYTES
+    assert peak_bytes < MAX_BYTES
 
 
 async def test_what_was_folded_of_a_day_that_is_gone_is_gone_on_from(index: Connection) -> None:

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.market.price_history import MOST_MICRO_USD
+from roundtrip.domain.market.price_history import MAX_MICRO_USD
 from roundtrip.store.index.prices import STALE_S, TradedWorth, past_prices, traded_worths
 from roundtrip.store.server.rows import Connection
 from support.hex_columns import as_address
@@ -186,8 +186,8 @@ async def test_without_an_index_only_dollars_are_worth_something(connection: Con
 
 async def test_nothing_is_worth_more_than_fits(index: Connection, priced_chain: Chain) -> None:
     found = await past_prices(index, NETWORK, {WETH}, {START + 6: 0})
-    assert found.worth(WETH, 2**255, START + 6) == MOST_MICRO_USD
-    assert found.worth(USDG, 2**255, START + 6) == MOST_MICRO_USD
+    assert found.worth(WETH, 2**255, START + 6) == MAX_MICRO_USD
+    assert found.worth(USDG, 2**255, START + 6) == MAX_MICRO_USD
     assert found.worth(WETH, 0, START + 6) == 0
 
 

@@ -9,7 +9,7 @@ from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenP
 from roundtrip.domain.liquidity.text import describe
 from roundtrip.services.engine.candidates import venue_of
 from roundtrip.services.liquidity.handler import present_venue
-from roundtrip.services.liquidity.position_reader import MOST_POOLS, MOST_POSITIONS
+from roundtrip.services.liquidity.position_reader import MAX_POOLS, MAX_POSITIONS
 from roundtrip.store.liquidity.positions import read_positions
 from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
@@ -144,10 +144,10 @@ async def test_of_ten_thousand_positions_the_largest_in_range_are_read_and_the_r
     await appended(index, await begun(index, chain.parent), chain.blocks)
     # The largest of all lie out of range.
     await index.execute("UPDATE facts.lp_position SET tick_lower = 60 WHERE number >= $1", count - wide)
-    (pool,) = (await read(index, LOW, MOST_POOLS, MOST_POSITIONS)).pools
-    salts = range(count - wide - 1, count - wide - 1 - MOST_POSITIONS, -1)
+    (pool,) = (await read(index, LOW, MAX_POOLS, MAX_POSITIONS)).pools
+    salts = range(count - wide - 1, count - wide - 1 - MAX_POSITIONS, -1)
     assert [one.number for one in pool.positions] == list(salts)
-    assert pool.left_out == count - MOST_POSITIONS
+    assert pool.left_out == count - MAX_POSITIONS
     # What a reader makes of it: all that it read is free, nobody has the rest.
     active, known = sum(1000 + salt for salt in range(count - wide)), sum(1000 + salt for salt in salts)
     held = tuple(HeldPosition(one, True, "free", Withdrawal(BOB)) for one in pool.positions)
@@ -159,11 +159,7 @@ async def test_of_ten_thousand_positions_the_largest_in_range_are_read_and_the_r
         describe(depth, None, {})
     )
     venue = present_venue(depth.pools[0], depth, cast(Any, SimpleNamespace(run=_RUN)), {})
-    assert (venue.known_bps, venue.left_out, len(venue.positions)) == (
-        free_bps,
-        pool.left_out,
-        MOST_POSITIONS,
-    )
+    assert (venue.known_bps, venue.left_out, len(venue.positions)) == (free_bps, pool.left_out, MAX_POSITIONS)
 
 
 async def test_a_curve_is_a_pool_without_positions_and_stays_when_there_are_many(index: Connection) -> None:

@@ -16,7 +16,7 @@ from roundtrip.chain.simulate.rates import Rates
 from roundtrip.chain.simulate.token_facts import BEACON_SLOT
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, LEAST_TRADERS, ListedToken
+from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, MIN_TRADERS, ListedToken
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.look_alikes import LookAlikeAnswer, find_look_alike
 from roundtrip.store.index import tokens
@@ -104,7 +104,7 @@ async def looks(url: str, index: Connection) -> AsyncIterator[LookAlikeGround]:
 async def test_an_older_and_larger_token_is_named(
     looks: LookAlikeGround, symbol: str, is_equal: bool, verb: str, launched: bool
 ) -> None:
-    await looks.token(OLD, "PEPE", 100, LEAST_TRADERS, launched=launched)
+    await looks.token(OLD, "PEPE", 100, MIN_TRADERS, launched=launched)
     await looks.token(NEW, symbol, 200, 1)
     found = await looks.ask(NEW, symbol)
     assert found is not None
@@ -120,7 +120,7 @@ async def test_an_older_and_larger_token_is_named(
 
 
 async def test_a_name_is_compared_with_names(looks: LookAlikeGround) -> None:
-    await looks.token(OLD, "PPP", 100, LEAST_TRADERS, name="Pepe the Frog")
+    await looks.token(OLD, "PPP", 100, MIN_TRADERS, name="Pepe the Frog")
     await looks.token(NEW, "QQQ", 200, 1, name="P\u0435pe the Frog")
     found = await looks.ask(NEW, "QQQ", "P\u0435pe the Frog")
     assert found is not None
@@ -129,14 +129,14 @@ async def test_a_name_is_compared_with_names(looks: LookAlikeGround) -> None:
 
 
 async def test_a_younger_or_smaller_token_is_not_named(looks: LookAlikeGround) -> None:
-    await looks.token(OLD, "PEPE", 100, LEAST_TRADERS)
-    await looks.token(NEW, "PEPE", 200, LEAST_TRADERS + 1)
+    await looks.token(OLD, "PEPE", 100, MIN_TRADERS)
+    await looks.token(NEW, "PEPE", 200, MIN_TRADERS + 1)
     assert await looks.ask(NEW, "PEPE") is None
     assert await looks.ask(OLD, "PEPE") is None
 
 
 async def test_a_token_that_the_index_does_not_know_is_the_youngest(looks: LookAlikeGround) -> None:
-    await looks.token(OLD, "PEPE", 100, LEAST_TRADERS)
+    await looks.token(OLD, "PEPE", 100, MIN_TRADERS)
     found = await looks.ask(NEW, "PEPE")
     assert found is not None
     assert found.original.address == OLD
@@ -144,8 +144,8 @@ async def test_a_token_that_the_index_does_not_know_is_the_youngest(looks: LookA
 
 async def test_clones_do_not_hide_the_original(looks: LookAlikeGround) -> None:
     """Of hundreds of clones those launched first are compared."""
-    await looks.token(OLD, "PEPE", 100, LEAST_TRADERS)
-    for number in range(3 * look_up.MOST_LAUNCHED):
+    await looks.token(OLD, "PEPE", 100, MIN_TRADERS)
+    for number in range(3 * look_up.MAX_LAUNCHED):
         await looks.token(number_address(0x9000 + number), "PEPE", 200 + number, 0)
     found = await looks.ask(NEW, "PEPE")
     assert found is not None
@@ -164,7 +164,7 @@ async def test_clones_do_not_hide_the_original(looks: LookAlikeGround) -> None:
 async def test_a_listed_token_is_named_whatever_its_age(
     looks: LookAlikeGround, symbol: str, original: Address, kind: str
 ) -> None:
-    await looks.token(NEW, symbol, 200, 3 * LEAST_TRADERS)
+    await looks.token(NEW, symbol, 200, 3 * MIN_TRADERS)
     await looks.index.connection.execute(
         "INSERT INTO facts.launch_quote VALUES ($1, 1)", await looks.index.id_of(GME)
     )
@@ -188,7 +188,7 @@ async def test_a_proxy_of_the_issuer_passes_for_no_older_token(
     """The beacon alone proves nothing: any contract can name it."""
     looks.node.code = {NVDA: "0x60", NEW: code}
     looks.node.beacon = {NVDA: "0x11", NEW: beacon}
-    await looks.token(OLD, "GME", 100, LEAST_TRADERS)
+    await looks.token(OLD, "GME", 100, MIN_TRADERS)
     await looks.token(NEW, "GME", 200, 0)
     assert (await looks.ask(NEW, "GME") is None) is is_issuers
     # The listed one is the only one of its symbol.
@@ -196,7 +196,7 @@ async def test_a_proxy_of_the_issuer_passes_for_no_older_token(
 
 
 async def test_a_symbol_without_anything_visible_looks_like_none(looks: LookAlikeGround) -> None:
-    await looks.token(OLD, "\u200b", 100, LEAST_TRADERS, name="")
+    await looks.token(OLD, "\u200b", 100, MIN_TRADERS, name="")
     assert await looks.ask(NEW, "\u200b", "") is None
     assert await looks.ask(NEW, None, None) is None
 

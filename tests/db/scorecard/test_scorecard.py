@@ -18,8 +18,8 @@ from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.scorecard.scorecard import SETTLED_S, RealTrade, VerdictScore
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
-from roundtrip.services.scorecard.real_trades import MOST_WALLETS, PlainTrade
-from roundtrip.services.scorecard.settlement import MOST_VERDICTS, WAITS_S, SettlementRun, score_verdicts
+from roundtrip.services.scorecard.real_trades import MAX_WALLETS, PlainTrade
+from roundtrip.services.scorecard.settlement import MAX_VERDICTS, WAITS_S, SettlementRun, score_verdicts
 from roundtrip.store.check import evidence as kept
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.scorecard import scorecard as store
@@ -166,7 +166,7 @@ async def test_of_many_wallets_the_first_and_the_last_are_asked_about(card: Card
     for one in BUYERS[4:16]:
         await card.block(sells(one, 0.5, TOKEN), after_s=60)
     await card.over()
-    half = MOST_WALLETS // 2
+    half = MAX_WALLETS // 2
     assert card.receipts.asked == [*BUYERS[4 : 4 + half], *BUYERS[16 - half : 16]]
 
 
@@ -207,11 +207,11 @@ async def test_after_a_reorganisation_it_waits_again(card: Card) -> None:
 
 
 async def test_many_verdicts_are_scored_some_a_run_and_each_once(card: Card) -> None:
-    tokens = [address(0x5C0000 + n) for n in range(2 * MOST_VERDICTS + 3)]
+    tokens = [address(0x5C0000 + n) for n in range(2 * MAX_VERDICTS + 3)]
     for one in tokens:
         await card.judge(one, "unproven", "unknown")
     runs = [await card.over(), await card.settled(), await card.settled(), await card.settled()]
-    assert [len(run.scored) for run in runs] == [MOST_VERDICTS, MOST_VERDICTS, 3, 0]
+    assert [len(run.scored) for run in runs] == [MAX_VERDICTS, MAX_VERDICTS, 3, 0]
     assert [run.is_more for run in runs] == [True, True, False, False]
     assert await card.scores() == [("unproven", "undecided", "silent")] * len(tokens)
     assert await card.counted()

@@ -136,8 +136,8 @@ async def test_workers_that_take_at_once_share_the_bounds(pool: asyncpg.Pool) ->
 async def test_more_owners_than_one_look_has_all_have_their_turn(
     pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_turns, "MOST_OWNERS", 3)
-    monkeypatch.setattr(job_turns, "MOST_LOOKS", 2)
+    monkeypatch.setattr(job_turns, "MAX_OWNERS", 3)
+    monkeypatch.setattr(job_turns, "MAX_LOOKS", 2)
     for owner in range(10):
         await waits(pool, f"{owner}", owner, "full" if owner < 7 else f"h{owner}")
     # Three of a host are all that it may have; those behind it are not looked for for ever.

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from roundtrip.api.sharing.shared_single_flight import (
-    MOST_BYTES,
+    MAX_BYTES,
     FlightTimes,
     RunFailedElsewhere,
     SharedInValkey,
@@ -241,7 +241,7 @@ async def test_processes_of_different_versions_share_nothing(house: House) -> No
 
 
 async def test_an_answer_that_is_too_large_stays_here(house: House) -> None:
-    one, other, runs = house.process(), house.process(), Runs(body=b"x" * MOST_BYTES)
+    one, other, runs = house.process(), house.process(), Runs(body=b"x" * MAX_BYTES)
     assert (await one.get("k", runs))[1] is False
     assert one.find_fresh("k") is not None
     assert (await other.get("k", runs))[1] is False

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
-from roundtrip.domain.wallets.linked import LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
+from roundtrip.domain.wallets.linked import MIN_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
@@ -131,7 +131,7 @@ def biggest(own: list[Row]) -> list[wallets.OpenPosition]:
             None if row["spent_micro_usd"] is None else int(row["spent_micro_usd"]),
             row["last_s"],
         )
-        for row in left[: wallets.MOST_HELD_SHOWN]
+        for row in left[: wallets.MAX_HELD_SHOWN]
     ]
 
 
@@ -224,9 +224,7 @@ async def test_the_last_price_is_of_the_place_where_most_trade(
                 priced = [
                     (t, t["quote_raw"] if t["eth_wei"] is None and is_eth else t["eth_wei"]) for t in last
                 ]
-                priced = [
-                    (t, wei) for t, wei in priced if wei is not None and wei >= wallets.LEAST_PRICED_WEI
-                ]
+                priced = [(t, wei) for t, wei in priced if wei is not None and wei >= wallets.MIN_PRICED_WEI]
                 if priced:
                     traders = len({t["trader_id"] for t, _ in priced})
                     one = wallets.LastTrade(
@@ -273,17 +271,17 @@ _COLUMNS = (
 async def test_of_a_bot_the_newest_are_counted_and_it_is_told_that_there_are_more(
     index: Connection, more: int
 ) -> None:
-    await bot(index, wallets.MOST_ROWS + more)
-    newest = wallets.MOST_ROWS + more
+    await bot(index, wallets.MAX_ROWS + more)
+    newest = wallets.MAX_ROWS + more
     traded, closed = await wallets.sum_trades(index, 7, newest), await wallets.closings(index, 7, 100)
-    assert (traded.tokens, traded.is_part) == (wallets.MOST_ROWS, more > 0)
+    assert (traded.tokens, traded.is_part) == (wallets.MAX_ROWS, more > 0)
     assert traded.recent_tokens == 1
-    assert (closed.all.closed, closed.all.is_part) == (wallets.MOST_ROWS, more > 0)
-    assert (closed.recent.closed, closed.recent.is_part) == (wallets.MOST_ROWS - 99 + more, False)
+    assert (closed.all.closed, closed.all.is_part) == (wallets.MAX_ROWS, more > 0)
+    assert (closed.recent.closed, closed.recent.is_part) == (wallets.MAX_ROWS - 99 + more, False)
     assert closed.worst is not None
     assert closed.worst.token_id == 1 + more, "the oldest are left out"
     held = await wallets.list_held(index, 7)
-    assert len(held) == wallets.MOST_HELD_SHOWN
+    assert len(held) == wallets.MAX_HELD_SHOWN
     assert [one.cost_wei for one in held[:2]] == [newest - 1 + newest % 2, newest - 3 + newest % 2]
 
 
@@ -328,7 +326,7 @@ async def test_who_bought_the_same_in_the_same_moment(
                     if before is None or apart(own, row) < apart(own, before):
                         near[token][row["trader_id"]] = row
         found = await linked.find_co_buyers(index, wallet, rows, everybody if kin else [])
-        expected = beside(newest, near, 1 if kin else LEAST_SHARED)
+        expected = beside(newest, near, 1 if kin else MIN_SHARED)
         assert {other: (one.shared, one.weight_bps) for other, one in found.items()} == expected
         for other, one in found.items():
             assert len(one.tokens) == min(one.shared, linked.TOKENS_SHOWN)
@@ -399,7 +397,7 @@ async def test_buys_of_long_ago_are_not_compared(index: Connection) -> None:
 async def test_what_a_bot_bought_is_not_all_compared(index: Connection) -> None:
     await emptied(index)
     made, wallet, other = MadeIndex(index), number_address(1), number_address(2)
-    bought = [number_address(100 + n) for n in range(linked.MOST_TOKENS + 1)]
+    bought = [number_address(100 + n) for n in range(linked.MAX_TOKENS + 1)]
     times = linked.NEWEST_BUYS // len(bought) + 1
     for place, token in enumerate(bought * times):
         await made.trade(token, wallet, place, ZERO_ADDRESS)
@@ -408,24 +406,24 @@ async def test_what_a_bot_bought_is_not_all_compared(index: Connection) -> None:
         await made.trade(token, other, place, ZERO_ADDRESS)
     wallet_id, other_id = await made.id_of(wallet), await made.id_of(other)
     buys = await linked.newest_buys(index, wallet_id, START_S + 1000)
-    assert [buy.block_number for buy in buys] == [*range(newest, newest - linked.MOST_TOKENS, -1)]
+    assert [buy.block_number for buy in buys] == [*range(newest, newest - linked.MAX_TOKENS, -1)]
     (beside,) = (await linked.find_co_buyers(index, wallet_id, buys, [])).values()
-    assert (beside.shared, len(beside.tokens)) == (linked.MOST_TOKENS, linked.TOKENS_SHOWN)
-    await made.many_positions(other, linked.MOST_COUNTED + 1)
-    assert await linked.tokens_traded(index, [other_id]) == {other_id: linked.MOST_COUNTED}
+    assert (beside.shared, len(beside.tokens)) == (linked.MAX_TOKENS, linked.TOKENS_SHOWN)
+    await made.many_positions(other, linked.MAX_COUNTED + 1)
+    assert await linked.tokens_traded(index, [other_id]) == {other_id: linked.MAX_COUNTED}
 
 
 async def test_of_a_crowd_beside_it_those_with_most_that_tells(index: Connection) -> None:
     """Each with as few tokens as tell anything, the last with one more that nobody else bought."""
     await emptied(index)
     made, wallet = MadeIndex(index), number_address(1)
-    few_, own = [number_address(10 + n) for n in range(LEAST_SHARED)], number_address(9)
-    crowd = [number_address(100 + n) for n in range(linked.MOST_BESIDE + 2)]
+    few_, own = [number_address(10 + n) for n in range(MIN_SHARED)], number_address(9)
+    crowd = [number_address(100 + n) for n in range(linked.MAX_BESIDE + 2)]
     for place, token in enumerate([*few_, own]):
         for one in (wallet, *(crowd if token != own else crowd[-1:])):
             await made.trade(token, one, 20 + 40 * place, ZERO_ADDRESS)
     wallet_id, *crowd_ids = [await made.id_of(one) for one in (wallet, *crowd)]
     buys = await linked.newest_buys(index, wallet_id, START_S + 1000)
     found = await linked.find_co_buyers(index, wallet_id, buys, [])
-    assert set(found) == {*crowd_ids[: linked.MOST_BESIDE - 1], crowd_ids[-1]}
-    assert {one.shared for one in found.values()} == {LEAST_SHARED, LEAST_SHARED + 1}
+    assert set(found) == {*crowd_ids[: linked.MAX_BESIDE - 1], crowd_ids[-1]}
+    assert {one.shared for one in found.values()} == {MIN_SHARED, MIN_SHARED + 1}

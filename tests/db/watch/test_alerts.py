@@ -300,7 +300,7 @@ async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_
 
 async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that fails in the middle is begun anew: half of it is not all."""
-    monkeypatch.setattr(watches, "MOST_CHANGES", 2)
+    monkeypatch.setattr(watches, "MAX_CHANGES", 2)
     real, asked = watches.changes_since, list[int]()
 
     async def changes_since(connection: Connection, number: int, most: int) -> list[watches.WatchChange]:

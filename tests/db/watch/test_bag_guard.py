@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE
+from roundtrip.domain.watch.alerts import MAX_A_MINUTE, MINUTE_S
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
 from roundtrip.jobs.alerts.guard import enqueue_checks
@@ -184,15 +184,15 @@ async def test_twenty_a_minute_are_told_and_then_how_many_more(ground: Ground, k
     await ground.block(after_s=MINUTE_S)
     await ground.read()
     rows = await ground.rows()
-    assert [row["more"] for row in rows if row["more"]] == [kept + 25 - MOST_A_MINUTE]
+    assert [row["more"] for row in rows if row["more"]] == [kept + 25 - MAX_A_MINUTE]
     assert rows[-1]["said"] == (
-        f"{kept + 25 - MOST_A_MINUTE} more alerts in that minute, not listed: bag guard."
+        f"{kept + 25 - MAX_A_MINUTE} more alerts in that minute, not listed: bag guard."
     )
-    assert len(rows) == MOST_A_MINUTE + 1
+    assert len(rows) == MAX_A_MINUTE + 1
     await ground.is_right()
     await ground.forked(first.ref.number, [], after_s=MINUTE_S)
     await ground.read()
-    assert len(await ground.rows("retracted_at IS NULL AND more = 0")) == min(kept, MOST_A_MINUTE)
+    assert len(await ground.rows("retracted_at IS NULL AND more = 0")) == min(kept, MAX_A_MINUTE)
     await ground.is_right()
 
 
@@ -378,11 +378,11 @@ async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_
     teller = ground.another(AlertParts(read_happenings=all_of, enqueue=wished))
     await ground.read(teller)
     rows = await ground.rows("more = 0")
-    assert [(row["verb"], row["token"].hex()) for row in rows[MOST_A_MINUTE:]] == [
+    assert [(row["verb"], row["token"].hex()) for row in rows[MAX_A_MINUTE:]] == [
         ("selling", HIGH[2:]),
         ("selling", other[2:]),
     ]
-    assert len(rows) == MOST_A_MINUTE + 2
+    assert len(rows) == MAX_A_MINUTE + 2
     found.clear()
     await ground.block(after_s=2 * MINUTE_S)
     await ground.read(teller)

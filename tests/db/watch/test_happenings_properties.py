@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.market.price_history import MOST_MICRO_USD, worth_wei
+from roundtrip.domain.market.price_history import MAX_MICRO_USD, worth_wei
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
-from roundtrip.store.boards.signals import MOST_CHANGES
+from roundtrip.store.boards.signals import MAX_CHANGES
 from roundtrip.store.index import tokens
 from roundtrip.store.index.prices import past_prices
 from roundtrip.store.server.rows import Connection
@@ -216,7 +216,7 @@ class Obvious:
         last = max(before, key=lambda one: (one["block_number"], one["log_index"]))
         wei, usd = self.wei(last), last["micro_usd"]
         amount, for_raw = int(move["amount_raw"]), int(last["token_raw"])
-        worth_usd = None if usd is None else min(amount * usd // for_raw, MOST_MICRO_USD)
+        worth_usd = None if usd is None else min(amount * usd // for_raw, MAX_MICRO_USD)
         return None if wei is None else amount * wei // for_raw, worth_usd
 
     def drains(self) -> list[Happening]:
@@ -243,7 +243,7 @@ class Obvious:
             place = next(n for n, one in enumerate(of_pool) if one["tx_hash"] == first["tx_hash"])
             before = sum(map(weight, of_pool[:place]))
             is_whole = pool["block_number"] >= self.start and pool["at_s"] > first["at_s"] - WHOLE_WITHIN_S
-            whole = max(before, part) if is_whole and before > 0 and place <= MOST_CHANGES else None
+            whole = max(before, part) if is_whole and before > 0 and place <= MAX_CHANGES else None
             who = self.names[first["sender_id"]], token
             found.append(Happening("draining", self.spot(first), *who, *worth, part, whole))
         return found
@@ -328,7 +328,7 @@ async def test_a_replay_hits_what_would_have_been_hit(
     chance = random.Random(seed)
     to = await made(index, seed, blocks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(happenings, "MOST_COUNTED", most)
+        patch.setattr(happenings, "MAX_COUNTED", most)
         patch.setattr(happening_trades, "FEW", most)
         patch.setattr(happening_moves, "VALUABLE_WEI", 10**17 if seed % 2 else 0)
         patch.setattr(happening_trades, "LARGE_WEI", 10**17 if seed % 2 else 0)

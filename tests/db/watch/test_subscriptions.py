@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.alerts import MAX_A_MINUTE, MAX_FOLLOWS, MAX_RULES, MINUTE_S
 from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.jobs.alerts.loop import STILL_S
 from roundtrip.store.server.rows import Connection
@@ -75,7 +75,7 @@ async def test_a_follow_has_its_newest_name_and_begins_when_it_began(ground: Gro
 
 
 async def test_two_requests_at_once_never_make_one_too_many(ground: Ground) -> None:
-    for number in range(MOST_RULES - 1):
+    for number in range(MAX_RULES - 1):
         await ground.rule(Rule(Who("any"), "buying", Over("eth", number)))
 
     async def one_more(number: int) -> int | None:
@@ -92,7 +92,7 @@ async def test_two_requests_at_once_never_make_one_too_many(ground: Ground) -> N
 
 
 async def test_there_is_an_end_to_follows(ground: Ground) -> None:
-    for number in range(MOST_FOLLOWS):
+    for number in range(MAX_FOLLOWS):
         await ground.follow(Address(f"0x{number:040x}"))
     with pytest.raises(watches.TooManyWatches):
         await ground.follow(ALICE)
@@ -186,7 +186,7 @@ async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: Grou
     await ground.read()
     await ground.block(buys(times=12))
     await ground.read()
-    assert [len(await ground.rows()), *await ground.hits()] == [MOST_A_MINUTE, 27]
+    assert [len(await ground.rows()), *await ground.hits()] == [MAX_A_MINUTE, 27]
     await ground.block(after_s=MINUTE_S)
     await ground.read()
     await ground.read(ground.another())
@@ -198,7 +198,7 @@ async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: Grou
     )
     await ground.block(buys())
     await ground.read()
-    assert len(await ground.rows()) == MOST_A_MINUTE + 2
+    assert len(await ground.rows()) == MAX_A_MINUTE + 2
     await ground.is_right()
 
 
@@ -206,7 +206,7 @@ async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: Grou
 async def test_of_a_followed_wallet_it_is_said_who_did_more(ground: Ground, name: str, expected: str) -> None:
     await ground.follow(ALICE, name)
     start_s = ground.head().timestamp_s // MINUTE_S * MINUTE_S + MINUTE_S
-    await ground.block(buys(times=MOST_A_MINUTE + 5), after_s=start_s - ground.head().timestamp_s)
+    await ground.block(buys(times=MAX_A_MINUTE + 5), after_s=start_s - ground.head().timestamp_s)
     await ground.block(after_s=MINUTE_S)
     await ground.read()
     (more,) = await ground.rows("more > 0")

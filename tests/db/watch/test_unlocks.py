@@ -12,7 +12,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.unlocks import ALERTED_BEFORE_S, CALENDAR_S, ComingUnlock, Unlock
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.jobs.kinds.unlocks import unlocks
-from roundtrip.services.liquidity.unlocks import MOST_UNLOCKS, list_unlocks
+from roundtrip.services.liquidity.unlocks import MAX_UNLOCKS, list_unlocks
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index.addresses import id_of
 from roundtrip.store.liquidity.unlocks import put_unlocks, read_coming, read_coming_of
@@ -156,9 +156,9 @@ async def test_the_calendar_says_what_comes(index: Connection, ground: Ground) -
     ctx: Any = Clock(NOW_S, ground.pool)
     empty = (await list_unlocks(ctx, Nothing(), account)).answer
     assert (empty.unlocks, empty.is_whole) == ([], True)
-    await put_unlocks(index, HIGH, [locked(number=n, at_s=UNLOCK_S + n) for n in range(MOST_UNLOCKS + 1)], 10)
+    await put_unlocks(index, HIGH, [locked(number=n, at_s=UNLOCK_S + n) for n in range(MAX_UNLOCKS + 1)], 10)
     result = (await list_unlocks(ctx, Nothing(), account)).answer
-    assert (len(result.unlocks), result.is_whole) == (MOST_UNLOCKS, False)
+    assert (len(result.unlocks), result.is_whole) == (MAX_UNLOCKS, False)
     first = result.unlocks[0]
     assert (first.token, first.holder, first.share_bps, first.positions) == (HIGH, BOB, 3_000, 1)
     assert result.text.endswith(first.text)

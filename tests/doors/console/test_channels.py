@@ -13,7 +13,7 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.delivery.channels import ATTEMPTS_OF_ACCOUNT
-from roundtrip.services.delivery.delivery_log import MOST_SHOWN, RESENDS
+from roundtrip.services.delivery.delivery_log import MAX_SHOWN, RESENDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Bot, Notifiers
 from roundtrip.store.delivery import deliveries
@@ -142,13 +142,11 @@ async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
 async def test_the_log_has_the_newest_of_all_channels(shop: Shop) -> None:
     first = await shop.set()
     await shop.set("https://b.example/alerts")
-    await shop.write_alerts(MOST_SHOWN - 10)
-    assert len(await shop.log()) == MOST_SHOWN
+    await shop.write_alerts(MAX_SHOWN - 10)
+    assert len(await shop.log()) == MAX_SHOWN
     await shop.me.do("remove_channel", id=first)
     rows = await shop.log()
-    assert (
-        sum("a.example" in row and "removed" in row and "not sent" in row for row in rows) == MOST_SHOWN / 2
-    )
+    assert sum("a.example" in row and "removed" in row and "not sent" in row for row in rows) == MAX_SHOWN / 2
 
 
 async def test_nobody_sees_or_sends_anothers(shop: Shop) -> None:

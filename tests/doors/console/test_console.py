@@ -28,7 +28,7 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.domain.verdicts.words import code_text
-from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS
+from roundtrip.services.accounts.sessions import LIFETIME_S, MAX_SESSIONS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens as token_store
 from roundtrip_development.devnet.world import Built
@@ -371,11 +371,11 @@ async def test_a_session_is_no_key_of_the_account(house: House) -> None:
     session = await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", session)
     assert "You have no live key." in page
-    for _ in range(keys.MOST_LIVE):
+    for _ in range(keys.MAX_LIVE):
         await key_for(house.ctx, person)
     await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", session)
-    assert page.count("no label") == keys.MOST_LIVE
+    assert page.count("no label") == keys.MAX_LIVE
 
 
 async def test_a_session_is_good_in_its_cookie_only(house: House) -> None:
@@ -418,10 +418,10 @@ async def test_a_session_ends_by_signing_out_by_time_and_by_many_others(house: H
     assert (status, headers["location"]) == (303, "/sign-in")
     assert SimpleCookie(headers["set-cookie"])[COOKIE].value == ""
     first = await house.signed_in(person)
-    last = [await house.signed_in(person) for _ in range(MOST_SESSIONS)][-1]
+    last = [await house.signed_in(person) for _ in range(MAX_SESSIONS)][-1]
     assert (await house.get("/account", first))[0] == 303
     assert (await house.get("/account", last))[0] == 200
-    assert (await kept_of(house.ctx, person.address)).live == MOST_SESSIONS
+    assert (await kept_of(house.ctx, person.address)).live == MAX_SESSIONS
     house.clock.now_s = NOW_S + LIFETIME_S - 1
     assert (await house.get("/account", last))[0] == 200
     house.clock.now_s = NOW_S + LIFETIME_S + 1

@@ -158,7 +158,7 @@ async def signed_text(house: House, person: Person, session: str) -> str:
 async def test_the_sixth_key_is_refused_and_sessions_are_none_of_the_five(house: House) -> None:
     person = Person()
     session = await house.signed_in(person)
-    for _ in range(keys.MOST_LIVE):
+    for _ in range(keys.MAX_LIVE):
         await made(house, person, session)
     assert await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", session)

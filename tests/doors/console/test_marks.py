@@ -13,8 +13,8 @@ import pytest
 
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, WEEK_S, Kind
-from roundtrip.domain.community.marks import MOST_MARKS
+from roundtrip.domain.community.flag_calls import MAX_A_DAY, MAX_OPEN, WEEK_S, Kind
+from roundtrip.domain.community.marks import MAX_MARKS
 from roundtrip.store.community import flags as calls
 from roundtrip.store.server.hex import as_bytes
 from roundtrip_development.devnet.world import Built
@@ -182,10 +182,10 @@ async def test_the_most_wallets_are_marked(house: House) -> None:
     async with house.ctx.pool.acquire() as connection:
         await connection.executemany(
             "INSERT INTO accounts.mark (account_id, wallet, mark, made_at) VALUES ($1, $2, 'bad', $3)",
-            [(account.id, bytes([1]) * 18 + n.to_bytes(2, "big"), NOW) for n in range(MOST_MARKS)],
+            [(account.id, bytes([1]) * 18 + n.to_bytes(2, "big"), NOW) for n in range(MAX_MARKS)],
         )
     _, page = await say(house, session, mark="bad")
-    assert f"You have named or marked {MOST_MARKS} wallets, the maximum" in texts(page)
+    assert f"You have named or marked {MAX_MARKS} wallets, the maximum" in texts(page)
     _, page, _ = await house.get("/account/marks", session)
     assert len(page) < 60_000
     assert page.count("Remove</button>") == 60
@@ -261,8 +261,8 @@ async def test_only_so_many_flags_wait_and_are_made_in_a_day(fair: House) -> Non
     yesterday = datetime.fromtimestamp(fair.clock.now_s, UTC) - timedelta(days=1)
     busy, eager = Person(), Person()
     for person, count, at, why in (
-        (busy, MOST_OPEN, yesterday, f"You have {MOST_OPEN} flags waiting, the maximum"),
-        (eager, MOST_A_DAY, yesterday + timedelta(days=1), f"You made {MOST_A_DAY} flags today"),
+        (busy, MAX_OPEN, yesterday, f"You have {MAX_OPEN} flags waiting, the maximum"),
+        (eager, MAX_A_DAY, yesterday + timedelta(days=1), f"You made {MAX_A_DAY} flags today"),
     ):
         session = await fair.signed_in(person)
         await many_flags(fair, person, count, at)

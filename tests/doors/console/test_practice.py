@@ -16,7 +16,7 @@ from roundtrip.services.portfolio.bag import BagRow
 from roundtrip.services.portfolio.bag_page import BagPast, value_past
 from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.schema import PracticeAccount
-from roundtrip.services.practice.trades import MOST_CLOSINGS
+from roundtrip.services.practice.trades import MAX_CLOSINGS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
 from roundtrip.store.watch.bag_changes import BagToken
@@ -152,13 +152,13 @@ async def test_what_sells_took_adds_up_exactly(me: Account) -> None:
 
 
 async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) -> None:
-    await closed(me, *[10**18] * (MOST_CLOSINGS + 3))
+    await closed(me, *[10**18] * (MAX_CLOSINGS + 3))
     page = await me.get("/account/practice")
-    assert points(page) == [str(one) for one in range(4, MOST_CLOSINGS + 4)]
-    assert f"The chart shows the newest {MOST_CLOSINGS}." in page
+    assert points(page) == [str(one) for one in range(4, MAX_CLOSINGS + 4)]
+    assert f"The chart shows the newest {MAX_CLOSINGS}." in page
     async with me.ctx.pool.acquire() as connection:
         assert [one.total_wei // 10**18 for one in await closings(connection, me.account_id, 2)] == [
-            MOST_CLOSINGS + 3, MOST_CLOSINGS + 2
+            MAX_CLOSINGS + 3, MAX_CLOSINGS + 2
         ]  # fmt: skip
 
 

@@ -14,11 +14,11 @@ from roundtrip.console.pages.account_sections.watch import compose_rule
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.liquidity.unlocks import Unlock
-from roundtrip.domain.watch.alerts import MOST_WATCHED, Draft, Kind
+from roundtrip.domain.watch.alerts import MAX_WATCHED, Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.alert_rows import AlertRow
-from roundtrip.services.watch.rule_backtest import MOST_BARS, bars_of, step_of
+from roundtrip.services.watch.rule_backtest import MAX_BARS, bars_of, step_of
 from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts, happenings
@@ -93,7 +93,7 @@ def test_bars_have_every_step_and_every_hit() -> None:
 @pytest.mark.parametrize(("span_s", "step_s"), [(0, 300), (14_400, 300), (14_401, 3600), (604_800, 21_600)])
 def test_a_step_is_as_fine_as_fits(span_s: int, step_s: int) -> None:
     assert step_of(span_s) == step_s
-    assert len(bars_of([], 0, span_s, step_s)) <= MOST_BARS + 1
+    assert len(bars_of([], 0, span_s, step_s)) <= MAX_BARS + 1
 
 
 class Replay:
@@ -223,10 +223,10 @@ async def test_a_watched_token_stands_in_the_room_until_it_is_watched_no_more(me
 async def test_there_is_a_most_of_watched_tokens(me: Account) -> None:
     await me.ctx.pool.executemany(
         "INSERT INTO accounts.token_watch VALUES ($1, $2, now())",
-        [(me.account_id, number.to_bytes(20)) for number in range(MOST_WATCHED)],
+        [(me.account_id, number.to_bytes(20)) for number in range(MAX_WATCHED)],
     )
     status, page = await me.do("watch_token", address="0x" + "7e" * 20)
-    assert (status, f"You watch {MOST_WATCHED} tokens, the maximum." in page) == (400, True)
+    assert (status, f"You watch {MAX_WATCHED} tokens, the maximum." in page) == (400, True)
 
 
 # --- unlocks ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from support.console_house import House
 from support.keys import Person
 
 ACCEPTS = "accept-encoding"
-_LEAST_BYTES = 1024
+_MIN_BYTES = 1024
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ async def test_short_answers_and_pictures_of_pixels_stay_as_they_are(
         async with raw.get(house.url + path, headers={ACCEPTS: "gzip"}) as response:
             body = await response.read()
             assert "content-encoding" not in response.headers
-            assert len(body) <= _LEAST_BYTES or response.content_type == "image/png"
+            assert len(body) <= _MIN_BYTES or response.content_type == "image/png"
 
 
 async def test_what_a_session_saw_is_not_compressed(house: House, raw: aiohttp.ClientSession) -> None:
@@ -61,7 +61,7 @@ async def test_what_a_session_saw_is_not_compressed(house: House, raw: aiohttp.C
         headers = {ACCEPTS: "gzip", "cookie": f"{COOKIE}={session}"}
         async with raw.get(house.url + path, headers=headers) as response:
             assert "content-encoding" not in response.headers
-            assert len(await response.read()) > _LEAST_BYTES
+            assert len(await response.read()) > _MIN_BYTES
 
 
 async def test_a_stream_is_not_held_back(house: House, raw: aiohttp.ClientSession) -> None:

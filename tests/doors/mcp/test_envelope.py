@@ -9,7 +9,7 @@ import pytest
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
 from roundtrip.api.operations.catalog import tools
-from roundtrip.api.server.responses import MOST_BRACKETS
+from roundtrip.api.server.responses import MAX_BRACKETS
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.world import Built
@@ -140,7 +140,7 @@ async def test_only_a_call_may_be_long(base_url: str, built: Built, session: aio
 
 
 async def test_a_body_of_brackets_is_refused(base_url: str, session: aiohttp.ClientSession) -> None:
-    for count, refused in ((MOST_BRACKETS - 3, False), (MOST_BRACKETS - 2, True)):
+    for count, refused in ((MAX_BRACKETS - 3, False), (MAX_BRACKETS - 2, True)):
         status, body = await post(session, base_url, call({"address": [[] for _ in range(count - 1)]}))
         assert (status, "error" in body) == ((400, True) if refused else (200, False))
 

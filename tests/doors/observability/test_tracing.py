@@ -190,7 +190,7 @@ async def test_what_there_is_no_room_for_is_counted(monkeypatch: pytest.MonkeyPa
 
     # Their batches have as many.
     room, several = 512, 2_000
-    monkeypatch.setattr(otlp, "MOST_QUEUED", room)
+    monkeypatch.setattr(otlp, "MAX_QUEUED", room)
     monkeypatch.setattr(otlp, "OTLPSpanExporter", Slow)
     measures = Measures()
     async with tracing.trace_to_collector(Settings(otlp_url="http://127.0.0.1:4318"), measures, "serve"):

@@ -137,7 +137,7 @@ async def test_requests_that_wait_behind_each_other_are_so_many_at_most() -> Non
         assert await status_of(session, address, "/go") == 200
         came = await flood
     *answers, refusal = came.split(b"HTTP/1.1 ")[1:]
-    assert [answer[:3] for answer in answers] == [b"200"] * (1 + protocol.MOST_QUEUED)
+    assert [answer[:3] for answer in answers] == [b"200"] * (1 + protocol.MAX_QUEUED)
     assert error_in(b"HTTP/1.1 " + refusal) == (BAD, "bad_input")
 
 
@@ -149,8 +149,8 @@ async def turned(address: tuple[str, int]) -> None:
 
 async def test_a_few_requests_at_once_are_answered_in_order() -> None:
     async with served() as address:
-        came = await sent(address, PAGE * protocol.MOST_QUEUED + LAST)
-    assert came.count(b"HTTP/1.1 200") == 1 + protocol.MOST_QUEUED
+        came = await sent(address, PAGE * protocol.MAX_QUEUED + LAST)
+    assert came.count(b"HTTP/1.1 200") == 1 + protocol.MAX_QUEUED
 
 
 def test_nothing_is_read_while_requests_wait() -> None:
@@ -299,7 +299,7 @@ async def test_a_silent_connection_makes_room_the_oldest_first() -> None:
 
 async def test_one_address_has_a_part_of_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """It makes room among its own only, and is told busy; others find a place."""
-    monkeypatch.setattr(protocol, "_LEAST_PER_NAME", 1)
+    monkeypatch.setattr(protocol, "_MIN_PER_NAME", 1)
     async with hosting(20) as guests:
         other = await guests.come("127.0.0.3")
         silent = await guests.come("127.0.0.2")

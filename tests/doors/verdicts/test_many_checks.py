@@ -11,7 +11,7 @@ from roundtrip.api.documents.tool_schemas import path_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.verdicts.many import MOST_CHECKS
+from roundtrip.services.verdicts.many import MAX_CHECKS
 from roundtrip_development.devnet.world import Built
 from support.serving import service
 
@@ -73,7 +73,7 @@ async def test_each_token_is_checked_once_and_faults_stand_in_their_lines(
 @pytest.mark.parametrize(
     ("addresses", "expected"),
     [
-        ([NOBODY] * (MOST_CHECKS + 1), "1 to 50 addresses"),
+        ([NOBODY] * (MAX_CHECKS + 1), "1 to 50 addresses"),
         ([], "1 to 50 addresses"),
         (NOBODY, "1 to 50 addresses"),
         ([7], "addresses[0]"),

@@ -19,7 +19,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.verdicts import news
-from roundtrip.services.verdicts.stream_schema import MOST_TOKENS
+from roundtrip.services.verdicts.stream_schema import MAX_TOKENS
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.watch import alerts
@@ -226,7 +226,7 @@ async def test_an_alert_comes_to_its_own_account_alone(
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("?tokens=" + ",".join(["0x" + "1" * 40] * (MOST_TOKENS + 1)), "at most 50"),
+        ("?tokens=" + ",".join(["0x" + "1" * 40] * (MAX_TOKENS + 1)), "at most 50"),
         ("?tokens=0x12", "Each of tokens"),
         ("?tokens=,", "Each of tokens"),
         ("?events=all", "events must be some of"),

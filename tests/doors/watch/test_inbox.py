@@ -65,7 +65,7 @@ async def test_a_full_inbox_shows_the_newest(me: Caller) -> None:
 
 
 async def test_no_more_are_counted_than_anybody_reads(me: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alerts, "MOST_COUNTED", 3)
+    monkeypatch.setattr(alerts, "MAX_COUNTED", 3)
     await put(me, *(draft(me, number) for number in range(3)))
     answer = await me.ask("inbox")
     assert (answer["total"], answer["atLeast"], len(answer["rows"])) == (3, False, 3)

@@ -105,7 +105,7 @@ _BURNS_MUCH_GAS_IN_PIECES = (
     '{"on":{"gas_burned":12000000},"pools":[[4,"eth",8388608,700,500,60,"fee_jump"],'
     '[4,"weth",500,1000000,2400,null,""]]}'
 )
-_GROWS_PAST_THE_LEAST_SALE = (
+_GROWS_PAST_THE_MIN_SALE = (
     '{"on":{"min_sell_raw":1194029850746268692774912,"up_bps":100},'
     '"pools":[[4,"usdg",3000,70000000,2400,null,""]]}'
 )
@@ -142,7 +142,7 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
         pytest.param(_SHRINKS_IN_TWO, id="a trip after another sells what is left of it"),
         pytest.param(_BURNS_MUCH_GAS, id="a crowd has the gas that a sell takes"),
         pytest.param(_BURNS_MUCH_GAS_IN_PIECES, id="one whose sale takes too much gas leaves the others"),
-        pytest.param(_GROWS_PAST_THE_LEAST_SALE, id="another wallet sells what the balance had grown to"),
+        pytest.param(_GROWS_PAST_THE_MIN_SALE, id="another wallet sells what the balance had grown to"),
         pytest.param(_JUST_ABOVE_THE_LARGEST_SALE, id="another wallet sells the part that the main one sold"),
         pytest.param(_THE_LARGEST_SALE_IS_WHAT_IS_LEFT, id="that part to the unit"),
         pytest.param(_LARGEST_SALE_ABOVE_ONE_ETH, id="the largest wallet sells all it has"),

@@ -16,7 +16,7 @@ from roundtrip.domain.base.types import BURN_ADDRESS, Address
 from roundtrip.domain.check.evidence import AccountRights, Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.engine.account_rights import MOST_CONTRACTS
+from roundtrip.services.engine.account_rights import MAX_CONTRACTS
 from roundtrip.services.engine.buy_round import run_buy_round
 from roundtrip.services.engine.inputs import prepare_inputs
 from roundtrip.services.runtime.context import Context
@@ -113,7 +113,7 @@ async def test_other_slots_do_not_keep_the_beacon_from_being_tried(
     ctx: Context, rpc: SyncRpc, built: Built, admin: str
 ) -> None:
     share = Share(rpc, built)
-    for number in range(MOST_CONTRACTS):
+    for number in range(MAX_CONTRACTS):
         share.store(hex(number + 28), "0x" + f"{number + 1}dec0" * 8)
     share.store(PROXY_ADMIN_SLOT, share.beacon if admin == "beacon" else BURN_ADDRESS)
     rpc.call("evm_mine")

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.holders.findings import MOST_FUNDED
+from roundtrip.domain.holders.findings import MAX_FUNDED
 from roundtrip.services.holders import funding as kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, What, deeds_data
@@ -256,7 +256,7 @@ async def test_a_funder_of_very_many_groups_nobody(holding: Holding) -> None:
     stage = holding.stage
     exchange = stage.wallet("exchange")
     kin = [stage.funded(f"customer {n}", exchange) for n in range(3)]
-    stage.crowd(exchange, MOST_FUNDED + 1 - len(kin))
+    stage.crowd(exchange, MAX_FUNDED + 1 - len(kin))
     held, launched = launched_for(stage, kin)
     await holding.says(held, whole(held) | {"snipers": expected.snipers(held, launched), "bundle": None})
 
@@ -265,7 +265,7 @@ async def test_a_funder_of_as_many_as_may_be_still_groups(holding: Holding) -> N
     stage = holding.stage
     funder = stage.wallet("funder of many")
     kin = [stage.funded(f"kin {n}", funder) for n in range(3)]
-    stage.crowd(funder, MOST_FUNDED - len(kin))
+    stage.crowd(funder, MAX_FUNDED - len(kin))
     held, launched = launched_for(stage, kin)
     text = expected.bundle(held, launched, kin, funder, same_transaction=False)
     await holding.says(held, whole(held) | {"bundle": text})

@@ -16,10 +16,10 @@ from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import NODE_RETRY_S, Dispatch, DoorReply
-from roundtrip.api.http.app import MOST_BODY_BYTES, OperationEndpoint
+from roundtrip.api.http.app import MAX_BODY_BYTES, OperationEndpoint
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall, Operation
 from roundtrip.api.request.callers import CallerRequest, Callers
-from roundtrip.api.request.failure_log import MOST_A_SECOND
+from roundtrip.api.request.failure_log import MAX_A_SECOND
 from roundtrip.api.sharing.places import MAX_LINE, FlightCaller, RunPlaces
 from roundtrip.api.sharing.single_flight import SharedAnswers, TookTooLong
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
@@ -293,12 +293,12 @@ async def test_failures_by_the_thousand_do_not_fill_the_log(house: House) -> Non
     house.dispatch = replace(house.dispatch, clock=house.clock)
     busy = ServiceFull("busy", "Later.", 1)
     with capture_logs() as logged:
-        answer = {(await house.fails(busy)).body for _ in range(MOST_A_SECOND + 5)}
+        answer = {(await house.fails(busy)).body for _ in range(MAX_A_SECOND + 5)}
         house.clock.now += 1
         await house.fails(busy)
         await house.fails(busy)
-    assert len(answer) == MOST_A_SECOND + 5
-    assert [event.get("left_out") for event in logged] == [*([None] * MOST_A_SECOND), 5, None]
+    assert len(answer) == MAX_A_SECOND + 5
+    assert [event.get("left_out") for event in logged] == [*([None] * MAX_A_SECOND), 5, None]
 
 
 async def test_requests_and_their_errors_are_counted_by_closed_sets(house: House) -> None:
@@ -603,7 +603,7 @@ def test_the_services_process_keeps_the_interpreters_recursion_limit() -> None:
 
 async def test_a_body_is_read_up_to_its_limit_and_no_further() -> None:
     small = b'{"times": 7}'
-    fits = small.ljust(MOST_BODY_BYTES)
+    fits = small.ljust(MAX_BODY_BYTES)
     assert (await Door().ask(fits))[0] == 200
     assert (await Door().ask(fits[:100], fits[100:]))[0] == 200
     for parts in ([fits + b" "], [fits, b" "], [b" " * 1_000] * 66):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.channels.address_policy import is_global
-from roundtrip.channels.targets import MOST_CHARACTERS, BadTarget, Target, parse_target
+from roundtrip.channels.targets import MAX_CHARACTERS, BadTarget, Target, parse_target
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_is_named_may_be_here_and_without_tls(text: str) -> None:
 
 
 def test_a_url_may_be_as_long_as_it_says() -> None:
-    path = "a" * (MOST_CHARACTERS - len("https://hook.example/"))
+    path = "a" * (MAX_CHARACTERS - len("https://hook.example/"))
     assert parse_target(f"https://hook.example/{path}").url.endswith(path)
     with pytest.raises(BadTarget, match="300"):
         parse_target(f"https://hook.example/{path}a")

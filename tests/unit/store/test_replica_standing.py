@@ -10,14 +10,14 @@ from roundtrip.config.settings import Settings
 from roundtrip.store.replicas.standing import (
     FORGIVEN_S,
     LONGEST_LEAVE_S,
-    MOST_BEHIND_S,
+    MAX_BEHIND_S,
     UNFLUSHED_S,
     PrimaryLog,
     ReplicaStanding,
     pick_least_lent,
 )
 
-LIMIT_S = MOST_BEHIND_S - UNFLUSHED_S
+LIMIT_S = MAX_BEHIND_S - UNFLUSHED_S
 
 
 @given(
@@ -39,7 +39,7 @@ def test_a_replica_is_never_taken_for_newer_than_it_is(
     has = [at_s for at_s, end in history if end <= replayed]
     assert current_s is None or current_s == max(has)
     # What is kept decides about everything that could still be fit.
-    assert current_s is not None or not has or has[-1] < now_s - MOST_BEHIND_S
+    assert current_s is not None or not has or has[-1] < now_s - MAX_BEHIND_S
 
 
 def test_one_that_is_ahead_of_the_primary_is_of_another_history() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.market.price_history import MOST_MICRO_USD
+from roundtrip.domain.market.price_history import MAX_MICRO_USD
 from roundtrip.sync.batch import Batch
 from roundtrip.venues.base import Log
 from support.told_blocks import (
@@ -192,8 +192,8 @@ def test_a_pool_that_was_begun_first_keeps_no_other_from_telling(worth: Worth) -
 
 def test_no_trade_is_worth_more_than_is_stored(worth: Worth) -> None:
     worth.block(swap(DEEP, 2500))
-    assert worth.of(ZERO_ADDRESS, 2**127) == (2**127, MOST_MICRO_USD)
-    assert worth.of(USDG, 2**127)[1] == MOST_MICRO_USD
+    assert worth.of(ZERO_ADDRESS, 2**127) == (2**127, MAX_MICRO_USD)
+    assert worth.of(USDG, 2**127)[1] == MAX_MICRO_USD
 
 
 def test_a_price_of_nothing_is_none(worth: Worth) -> None:

@@ -18,15 +18,15 @@ _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
 
-MOST_DATA_CHARACTERS = 20_000
-MOST_STEPS = 10
-_MOST_INTEGER = 2**64
-_MOST_TEXT = 10_000
-_MOST_FILE = 2_000_000
-_MOST_BRACKETS = 2_000
+MAX_DATA_CHARACTERS = 20_000
+MAX_STEPS = 10
+_MAX_INTEGER = 2**64
+_MAX_TEXT = 10_000
+_MAX_FILE = 2_000_000
+_MAX_BRACKETS = 2_000
 """The deepest nesting; the standard parser can crash on deeper input."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_TIME_S = 253_402_300_800
+_MAX_TIME_S = 253_402_300_800
 """The year 10000."""
 
 
@@ -34,12 +34,12 @@ def parse_file(path: Path) -> dict[str, Any]:
     """The JSON object of a file, of which no more is read than ``parse`` takes. Also raises OSError and
     UnicodeDecodeError."""
     with path.open(encoding="utf-8") as stream:
-        return parse(stream.read(_MOST_FILE + 1))
+        return parse(stream.read(_MAX_FILE + 1))
 
 
 def parse(text: str) -> dict[str, Any]:
     """A JSON object. A duplicate name is refused, because another parser may take the other value."""
-    if len(text) > _MOST_FILE or text.count("[") + text.count("{") > _MOST_BRACKETS:
+    if len(text) > _MAX_FILE or text.count("[") + text.count("{") > _MAX_BRACKETS:
         raise UnreadableClaim("The file is larger or more deeply nested than any answer of the service.")
     try:
         value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
@@ -87,7 +87,7 @@ def get(holder: dict[str, Any], name: str) -> object:
 
 def text(value: object, label: str) -> str:
     """A string of limited length."""
-    if not isinstance(value, str) or len(value) > _MOST_TEXT:
+    if not isinstance(value, str) or len(value) > _MAX_TEXT:
         raise UnreadableClaim(f"{label} is {printable(value)}, but must be a string.")
     return value
 
@@ -109,7 +109,7 @@ def boolean(value: object, label: str) -> bool:
 
 def integer(value: object, label: str) -> int:
     """A JSON integer from zero on, below 2**64."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_INTEGER:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_INTEGER:
         raise UnreadableClaim(
             f"{label} is {printable(value)}, but must be a whole number from 0 to below 2**64."
         )
@@ -140,7 +140,7 @@ def is_reserved(address_text: str) -> bool:
 
 def hexadecimal(value: object, label: str) -> bytes:
     """Bytes as ``0x`` hex."""
-    if not isinstance(value, str) or len(value) > MOST_DATA_CHARACTERS or _HEX.fullmatch(value) is None:
+    if not isinstance(value, str) or len(value) > MAX_DATA_CHARACTERS or _HEX.fullmatch(value) is None:
         raise UnreadableClaim(
             f"{label} is {printable(value)}, but must be 0x and whole bytes in hex, within the size limit."
         )
@@ -155,7 +155,7 @@ def time_s(value: object, label: str) -> int:
             seconds = (datetime.fromisoformat(value) - _EPOCH) // timedelta(seconds=1)
         except (ValueError, OverflowError):
             seconds = None
-    if seconds is None or not 0 <= seconds < _MOST_TIME_S:
+    if seconds is None or not 0 <= seconds < _MAX_TIME_S:
         raise UnreadableClaim(
             f"{label} is {printable(value)}, but must be an ISO 8601 time with a zone, after 1970."
         )

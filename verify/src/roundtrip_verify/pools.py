@@ -11,7 +11,7 @@ from .routers import ZERO_ADDRESS, ExpectedCall, PoolKey
 
 DYNAMIC_FEE = 0x800000
 """As a pool's fee: its hook sets the fee, swap by swap."""
-MOST_FEE = 1_000_000
+MAX_FEE = 1_000_000
 """All of it, in millionths."""
 
 CallBuilder = Callable[[TradeToVerify, TrustedNetwork, int, PoolKey], ExpectedCall]
@@ -45,7 +45,7 @@ def _moneys(trade: TradeToVerify, network: TrustedNetwork) -> list[str]:
 def doubts(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> list[str]:
     """Why this is not the pool that the answer claims; empty: it is."""
     reasons = []
-    if not pool.fits() or (pool.fee > MOST_FEE and (trade.kind == V3 or pool.fee != DYNAMIC_FEE)):
+    if not pool.fits() or (pool.fee > MAX_FEE and (trade.kind == V3 or pool.fee != DYNAMIC_FEE)):
         reasons.append("the pool has a fee, tick spacing or hook that no pool can have")
     elif trade.at != place(trade, network, pool):
         reasons.append(

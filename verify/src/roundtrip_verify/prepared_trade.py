@@ -12,7 +12,7 @@ ETH, WETH, USDG = "eth", "weth", "usdg"
 MONEY_DECIMALS = {ETH: 18, WETH: 18, USDG: 6}
 
 _STEP = {"n", "does", "to", "data", "value", "gas"}
-_MOST_DECIMALS = 255
+_MAX_DECIMALS = 255
 """ERC-20 returns decimals in one byte."""
 
 
@@ -103,7 +103,7 @@ def read_trade(body: dict[str, Any], head: TradeHead) -> TradeToVerify:
     token = json_reader.mapping(json_reader.get(body, "token"), "token")
     venue = json_reader.mapping(json_reader.get(body, "venue"), "venue")
     decimals = json_reader.integer(json_reader.get(token, "decimals"), "token.decimals")
-    if decimals > _MOST_DECIMALS:
+    if decimals > _MAX_DECIMALS:
         raise UnreadableClaim("token.decimals is higher than a token can have.")
     kind = json_reader.one_of(json_reader.get(venue, "kind"), "venue.kind", CURVE, LAUNCHED, V3, V4)
     expect = json_reader.mapping(json_reader.get(body, "expect"), "expect")
@@ -112,7 +112,7 @@ def read_trade(body: dict[str, Any], head: TradeHead) -> TradeToVerify:
         json_reader.text(approval, "alreadyDone")
         for approval in json_reader.items(json_reader.get(body, "alreadyDone"), "alreadyDone")
     ]
-    if len(steps) > json_reader.MOST_STEPS:
+    if len(steps) > json_reader.MAX_STEPS:
         raise UnreadableClaim("The answer has more steps than any trade needs.")
     return TradeToVerify(
         head=head,

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 _DECIMAL = re.compile(r"([0-9]{1,78})(?:\.([0-9]{1,255}))?")
-_MOST_ESCAPED = 160
-_MOST_SHOWN = 60
+_MAX_ESCAPED = 160
+_MAX_SHOWN = 60
 
 REFUSED = "refused: nothing to sign"
 """All that is proven of a refused trade."""
@@ -57,8 +57,8 @@ def printable(value: object) -> str:
     """A stranger's value, short and in ASCII: it may be anything."""
     if isinstance(value, str):
         # Escaping makes ten characters of one that is not ASCII: both lengths are limited.
-        escaped = ascii(value if len(value) <= _MOST_SHOWN else value[:_MOST_SHOWN] + "...")
-        return escaped if len(escaped) <= _MOST_ESCAPED else f"{escaped[:_MOST_ESCAPED]}...{escaped[-1]}"
+        escaped = ascii(value if len(value) <= _MAX_SHOWN else value[:_MAX_SHOWN] + "...")
+        return escaped if len(escaped) <= _MAX_ESCAPED else f"{escaped[:_MAX_ESCAPED]}...{escaped[-1]}"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int) and abs(value) < 2**256:

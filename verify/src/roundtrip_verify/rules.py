@@ -19,14 +19,14 @@ from .prepared_trade import (  # fmt: skip
 from .report import REFUSED, VerifyReport, base_units, printable
 from .routers import ExpectedCall
 
-MOST_SLIPPAGE_BPS = 5000
+MAX_SLIPPAGE_BPS = 5000
 ROUNDING_RAW = 2
 """How far a minimum may be below what the slippage allows: shares are rounded twice."""
-LEAST_GAS, MOST_GAS = 21_000, 2**24
+MIN_GAS, MAX_GAS = 21_000, 2**24
 """The gas that any transaction takes, and the most that one may take (EIP-7825)."""
 USUAL_VALID_S = (19 * 60, 21 * 60)
-MOST_VAULT_RAW = 2**128
-MOST_RAW = 2**255
+MAX_VAULT_RAW = 2**128
+MAX_RAW = 2**255
 """Amounts below these mean themselves: routers and tokens read some higher ones as everything."""
 
 _AT_LEAST = re.compile(r"at least ([0-9]{1,78}(?:\.[0-9]{1,255})?) \(([0-9]{1,78}) base units\)")
@@ -90,8 +90,8 @@ def _check_head(head: TradeHead, network: TrustedNetwork, order: TradeOrder, res
         report(f"from is {head.wallet}, which is not a wallet")
     if json_reader.is_reserved(head.token) or head.token in network.machinery() | {head.wallet}:
         report(f"the token is {head.token}, which is not a token")
-    if not 1 <= head.slippage_bps <= MOST_SLIPPAGE_BPS:
-        report(f"slippageBps is {head.slippage_bps}, but must be 1 to {MOST_SLIPPAGE_BPS}")
+    if not 1 <= head.slippage_bps <= MAX_SLIPPAGE_BPS:
+        report(f"slippageBps is {head.slippage_bps}, but must be 1 to {MAX_SLIPPAGE_BPS}")
     wallet = None if order.wallet is None else json_reader.address(order.wallet, "the wallet you asked for")
     token = None if order.token is None else json_reader.address(order.token, "the token you asked for")
     for label, requested, claimed in (
@@ -122,7 +122,7 @@ def _check_claims(trade: TradeToVerify, network: TrustedNetwork, result: RuleFin
     for label, amount in (("spend.amount", paid), ("expect.amount", received), ("expect.min", trade.minimum)):
         if base_units(amount.text, trade.decimals_of(amount.asset)) != amount.raw:
             report(f"{label} is {printable(amount.text)}, but the answer gives it as {amount.raw} base units")
-    if not 0 < paid.raw < (MOST_VAULT_RAW if trade.in_vault else MOST_RAW):
+    if not 0 < paid.raw < (MAX_VAULT_RAW if trade.in_vault else MAX_RAW):
         report(f"spend.raw is {paid.raw}, which is not a valid amount to spend")
     floor = received.raw * (10_000 - head.slippage_bps) // 10_000 - ROUNDING_RAW
     if not max(floor, 1) <= trade.minimum.raw <= received.raw:
@@ -171,8 +171,8 @@ def _check_numbering(trade: TradeToVerify, result: RuleFindings) -> None:
     for at, step in enumerate(trade.steps, 1):
         if step.n != at:
             result.findings.append(f"step {at} has the number {step.n}")
-        if not LEAST_GAS <= step.gas <= MOST_GAS:
-            result.findings.append(f"step {at} has gas {step.gas}, but must have {LEAST_GAS} to {MOST_GAS}")
+        if not MIN_GAS <= step.gas <= MAX_GAS:
+            result.findings.append(f"step {at} has gas {step.gas}, but must have {MIN_GAS} to {MAX_GAS}")
         if step.strange:
             names = ", ".join(printable(name) for name in step.strange[:3])
             result.findings.append(f"step {at} has unknown fields: {names}")
@@ -199,7 +199,7 @@ def _read_minimum(trade: TradeToVerify, result: RuleFindings) -> int:
             f"expect.minRaw is "
             f"{trade.minimum.raw}"
         )
-    if raw >= (MOST_VAULT_RAW if trade.in_vault else MOST_RAW):
+    if raw >= (MAX_VAULT_RAW if trade.in_vault else MAX_RAW):
         report("the minimum is not a valid amount")
         return trade.minimum.raw
     return raw

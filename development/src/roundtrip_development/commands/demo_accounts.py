@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from roundtrip.domain.accounts.account import MOST_TRIES, Account, designation
+from roundtrip.domain.accounts.account import MAX_TRIES, Account, designation
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import parse_address
 from roundtrip.domain.community.flag_calls import WEEK_S
@@ -115,7 +115,7 @@ async def _join(stage: DemoStage) -> None:
 
 def _designations(name: str) -> Iterator[str]:
     """Candidate designations, the same in each demo."""
-    for tries in range(MOST_TRIES):
+    for tries in range(MAX_TRIES):
         yield designation(hashlib.sha256(f"roundtrip cast: {name} {tries}".encode()).digest(), tries)
 
 

@@ -24,8 +24,8 @@ PAY_TO = "0xa0ee7a142d267c1f36714e4a8f75612f20a79720"
 PAYER = 0
 """The index of the local chain's account that pays: it has usdg."""
 _ONE_USDG = 10**6
-_MOST_TRIES, _AGAIN_S, _STREAM_S = 30, 1.0, 30.0
-_MOST_ROWS, _MOST_CHARACTERS, _CUT = 2, 400, "…"
+_MAX_TRIES, _AGAIN_S, _STREAM_S = 30, 1.0, 30.0
+_MAX_ROWS, _MAX_CHARACTERS, _CUT = 2, 400, "…"
 _NEVER_SHOWN = {"key": "rt_<your key>", "secret": "whsec_<your secret>", "claim": "0" * 64}
 _CLAIM = re.compile(r"\b[0-9a-f]{64}\b")
 
@@ -116,7 +116,7 @@ class _Client:
             if response.status == 200:
                 return answer
             tries += 1
-            if answer["error"]["code"] not in (again_at, "busy") or tries == _MOST_TRIES:
+            if answer["error"]["code"] not in (again_at, "busy") or tries == _MAX_TRIES:
                 raise NothingToShow(f"{path} answered {response.status}: {answer['error']['message']}")
             await asyncio.sleep(_AGAIN_S)
 
@@ -126,11 +126,11 @@ def shorten(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
         return {key: shorten(part, key) for key, part in value.items()}
     if isinstance(value, list):
-        return [shorten(part, name) for part in value[:_MOST_ROWS]]
+        return [shorten(part, name) for part in value[:_MAX_ROWS]]
     if not isinstance(value, str):
         return value
     if name in _NEVER_SHOWN:
         return _NEVER_SHOWN[name]
     if name == "claimMessage":
         value = _CLAIM.sub(_NEVER_SHOWN["claim"], value)
-    return value if len(value) <= _MOST_CHARACTERS else value[:_MOST_CHARACTERS] + _CUT
+    return value if len(value) <= _MAX_CHARACTERS else value[:_MAX_CHARACTERS] + _CUT

@@ -11,8 +11,8 @@ import msgspec
 from roundtrip_development.devnet.world import Built
 
 WIDTH = 116
-_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA, _MOST_LINES, _MOST_DEPTH = 1, 80, 10, 3, 2
-_MOST_OF_LINE = 220
+_MAX_ROWS, _MAX_CHARACTERS, _MAX_DATA, _MAX_LINES, _MAX_DEPTH = 1, 80, 10, 3, 2
+_MAX_OF_LINE = 220
 CUT = "…"
 _HASH = re.compile(r"0x[0-9a-f]{64}(?![0-9a-f])")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
@@ -96,28 +96,28 @@ def _is_old(written: str, placeholders: Placeholders) -> bool:
 def shorten(value: Any, text_above: str = "", depth: int = 0) -> Any:
     """Lists are cut after the first row, texts after 80 characters, calldata after its selector, objects
     below the second level. A ``text`` field equal to ``text_above`` is left out."""
-    if isinstance(value, dict) and value and depth == _MOST_DEPTH:
+    if isinstance(value, dict) and value and depth == _MAX_DEPTH:
         return CUT
     if isinstance(value, dict):
         return {
-            name: item[:_MOST_DATA] + CUT
+            name: item[:_MAX_DATA] + CUT
             if name == "data" and isinstance(item, str)
             else shorten(item, text_above, depth + 1)
             for name, item in value.items()
             if name != "text" or item != text_above
         }
     if isinstance(value, list):
-        rows = [shorten(item, text_above, depth) for item in value[:_MOST_ROWS]]
-        return [*rows, CUT] if len(value) > _MOST_ROWS else rows
-    if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
-        return value[:_MOST_CHARACTERS] + CUT
+        rows = [shorten(item, text_above, depth) for item in value[:_MAX_ROWS]]
+        return [*rows, CUT] if len(value) > _MAX_ROWS else rows
+    if isinstance(value, str) and len(value) > _MAX_CHARACTERS:
+        return value[:_MAX_CHARACTERS] + CUT
     return value
 
 
 def shorten_lines(text: str) -> str:
     """The first three lines of a text, each of 220 characters at most."""
-    lines = [line if len(line) <= _MOST_OF_LINE else line[:_MOST_OF_LINE] + CUT for line in text.splitlines()]
-    return "\n".join(lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], CUT])
+    lines = [line if len(line) <= _MAX_OF_LINE else line[:_MAX_OF_LINE] + CUT for line in text.splitlines()]
+    return "\n".join(lines if len(lines) <= _MAX_LINES else [*lines[:_MAX_LINES], CUT])
 
 
 def format_json(value: Any, indent: str = "") -> str:

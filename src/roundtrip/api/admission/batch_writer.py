@@ -16,9 +16,9 @@ from roundtrip.store.accounts import call_counts
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 """Rows in one statement."""
-MOST_WAITING = 5_000
+MAX_WAITING = 5_000
 """Callers that wait for a statement; further ones are refused (busy)."""
 STATEMENT_S = 2.0
 RETRY_S = 1.0

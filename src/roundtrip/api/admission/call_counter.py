@@ -17,13 +17,13 @@ from roundtrip.store.accounts.call_counts import KEPT_MS, CountedCall, LiveKey, 
 from roundtrip.store.accounts.leases import AccountDay, LeaseChange
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .batch_writer import MOST_AT_ONCE, MOST_WAITING, BatchWriter, DedicatedConnection
+from .batch_writer import MAX_AT_ONCE, MAX_WAITING, BatchWriter, DedicatedConnection
 from .leases import DayLeases
-from .minute_limits import MOST_LOADED, WINDOW_MS
+from .minute_limits import MAX_LOADED, WINDOW_MS
 
 log = structlog.get_logger(__name__)
 
-_MOST_UNWRITTEN = 50_000
+_MAX_UNWRITTEN = 50_000
 """Refunds, and calls of the minute, that wait for a database that is away."""
 WRITE_S = 0.1
 """How late calls of a lease are written."""
@@ -86,7 +86,7 @@ class DatabaseCalls:
     async def recent(self, now_ms: int) -> RecentCalls:
         """Calls of the last minute."""
         async with self.connection.acquire() as connection:
-            return await call_counts.recent(connection, now_ms - WINDOW_MS, now_ms + WINDOW_MS, MOST_LOADED)
+            return await call_counts.recent(connection, now_ms - WINDOW_MS, now_ms + WINDOW_MS, MAX_LOADED)
 
     async def close(self) -> None:
         """Returns the connection."""
@@ -140,7 +140,7 @@ class CallCounter(BatchWriter):
     now_ms: Callable[[], int]
     leases: DayLeases = field(default_factory=DayLeases)
     _waiting: deque[_WaitingCall] = field(default_factory=deque)
-    _refunds: deque[RefundedCall] = field(default_factory=lambda: deque(maxlen=_MOST_UNWRITTEN))
+    _refunds: deque[RefundedCall] = field(default_factory=lambda: deque(maxlen=_MAX_UNWRITTEN))
     _look_ups: "dict[bytes, asyncio.Future[LiveKey | None]]" = field(default_factory=dict)
     _load_later: Callable[[RecentCalls], None] | None = None
     _forgot_ms: int = 0
@@ -239,7 +239,7 @@ class CallCounter(BatchWriter):
             return None
         if not self.leases.spend(account_id, call.day, call.per_day, now_s):
             return None
-        if call.caller is not None and len(self._minutes) < _MOST_UNWRITTEN:
+        if call.caller is not None and len(self._minutes) < _MAX_UNWRITTEN:
             minute = (call.caller, call.taken_ms)
             self._minutes[minute] = self._minutes.get(minute, 0) + 1
         assert call.key_hash is not None
@@ -252,7 +252,7 @@ class CallCounter(BatchWriter):
     def _enqueue(self, call: CountedCall, preferred: bool) -> "asyncio.Future[LiveKey | None]":
         if self._is_away():
             raise _away()
-        if len(self._waiting) >= (MOST_WAITING if preferred else MOST_WAITING * 3 // 4):
+        if len(self._waiting) >= (MAX_WAITING if preferred else MAX_WAITING * 3 // 4):
             raise ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
         live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_WaitingCall(call, live_key))
@@ -314,7 +314,7 @@ class CallCounter(BatchWriter):
             if now_s - proof.proved_s <= AWAY_PROOF_S:
                 break
             del self._proofs[key_hash]
-        while self._used_keys and len(self._waiting) < MOST_AT_ONCE:
+        while self._used_keys and len(self._waiting) < MAX_AT_ONCE:
             key_hash = next(iter(self._used_keys))
             del self._used_keys[key_hash]
             found = self._proofs.get(key_hash)
@@ -323,12 +323,12 @@ class CallCounter(BatchWriter):
                 self._waiting.append(_WaitingCall(call, asyncio.get_running_loop().create_future()))
 
     async def _write_calls(self, now_ms: int, now_s: float) -> None:
-        waiting = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
+        waiting = [self._waiting.popleft() for _ in range(min(MAX_AT_ONCE, len(self._waiting)))]
         for entry in waiting:
             if entry.call.caller is None and entry.call.key_hash is not None:
                 # A later look-up may follow a revocation of the key: it needs a row of its own.
                 self._look_ups.pop(entry.call.key_hash, None)
-        refunds = [self._refunds.popleft() for _ in range(min(MOST_AT_ONCE, len(self._refunds)))]
+        refunds = [self._refunds.popleft() for _ in range(min(MAX_AT_ONCE, len(self._refunds)))]
         # A minute that is over needs no refund; a day does.
         refunds = [
             _without_past_minute(refund, now_ms)
@@ -361,9 +361,9 @@ class CallCounter(BatchWriter):
             self._proofs[key_hash] = _KeyProof(LiveKey(live_key.account, has_room=True), now_s)
 
     async def _move_leases(self, now_ms: int, now_s: float, is_due: bool) -> None:
-        changes = self.leases.collect(MOST_AT_ONCE)
+        changes = self.leases.collect(MAX_AT_ONCE)
         # More changes than one statement takes are due at once.
-        self._is_due = self._is_due or len(changes) == MOST_AT_ONCE
+        self._is_due = self._is_due or len(changes) == MAX_AT_ONCE
         minutes: dict[tuple[str, int], int] = {}
         if is_due:
             minutes = {at: calls for at, calls in self._minutes.items() if _is_in_window(at[1], now_ms)}

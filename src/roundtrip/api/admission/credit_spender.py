@@ -20,7 +20,7 @@ from roundtrip.store.accounts import credit_holds
 from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .batch_writer import MOST_AT_ONCE, MOST_WAITING, BatchWriter, DedicatedConnection
+from .batch_writer import MAX_AT_ONCE, MAX_WAITING, BatchWriter, DedicatedConnection
 
 
 class CreditStore(Protocol):
@@ -111,7 +111,7 @@ class CreditSpender(BatchWriter):
         nothing."""
         if self._is_away():
             raise _away()
-        if len(self._wanted) >= MOST_WAITING:
+        if len(self._wanted) >= MAX_WAITING:
             raise ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
         wanted = CreditHold(self.new_id(), account_id, self.now_ms() + HOLD_MS, caller, taken_ms)
         is_made: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -175,7 +175,7 @@ class CreditSpender(BatchWriter):
     async def _flush_batch(self) -> None:
         now_ms = self.now_ms()
         ends = self._take_ends(now_ms)
-        enqueued = [self._wanted.popleft() for _ in range(min(MOST_AT_ONCE, len(self._wanted)))]
+        enqueued = [self._wanted.popleft() for _ in range(min(MAX_AT_ONCE, len(self._wanted)))]
         wanted = [entry for entry in enqueued if not entry.is_made.done()]
         charged = [end.hold.id for end in ends if end.is_charged]
         released = [end.hold.id for end in ends if not end.is_charged]
@@ -196,7 +196,7 @@ class CreditSpender(BatchWriter):
 
     def _take_ends(self, now_ms: int) -> list[_HoldEnd]:
         ends: list[_HoldEnd] = []
-        while self._ends and len(ends) < MOST_AT_ONCE:
+        while self._ends and len(ends) < MAX_AT_ONCE:
             end = self._ends.popleft()
             if end.hold.until_ms > now_ms:
                 ends.append(end)

@@ -26,7 +26,7 @@ from .minute_limits import LocalMinutes, MinuteCounter, MinuteLimits, Ticket
 
 Counts = Literal["day", "minute", "never"]
 
-_MOST_KNOWN = 50_000
+_MAX_KNOWN = 50_000
 _TWO_KEYS = "The request has two different keys. Send one, in Authorization: Bearer or in x-api-key."
 _NOT_LIVE = (
     "This key is not valid: it is mistyped or revoked, or its session ended. Get a key at POST /v1/keys."
@@ -35,7 +35,7 @@ _KEY_NEEDED = (
     "This call needs a key. Sign the message of POST /v1/keys/nonce with your wallet, then get a key at POST "
     "/v1/keys."
 )
-_MOST_LOOK_UPS = 60
+_MAX_LOOK_UPS = 60
 """Look-ups a minute of keys that are not live, for one address; each costs a database row."""
 _DAY_MS = 86_400_000
 
@@ -251,17 +251,17 @@ class Gate:
             raise await self._dead(asking, hashed)
         self._known[hashed] = live.account
         self._known.move_to_end(hashed)
-        if len(self._known) > _MOST_KNOWN:
+        if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return live.account
 
     def _take_look_up(self, asking: CallerRequest) -> Ticket:
         try:
-            return self.limits.take(f"look-ups of {asking.name}", _MOST_LOOK_UPS)
+            return self.limits.take(f"look-ups of {asking.name}", _MAX_LOOK_UPS)
         except LimitReached as error:
             wait_s, limit = error.retry_after_s or 1, self.allowances.anonymous.per_minute
             text = (
-                f"Your address sent more than {_MOST_LOOK_UPS} invalid keys in a minute. Retry in {wait_s} s "
+                f"Your address sent more than {_MAX_LOOK_UPS} invalid keys in a minute. Retry in {wait_s} s "
                 "with a valid key."
             )
             why = LimitReached("rate_limited", text, wait_s, limit)

@@ -6,7 +6,7 @@ from datetime import date
 
 from roundtrip.store.accounts.leases import AccountDay, LeaseChange
 
-MOST_LEASED = 64
+MAX_LEASED = 64
 """Calls of one account that a process has at most: what its crash costs the caller."""
 _FIRST_LEASED = 8
 _SOON_S = 0.25
@@ -106,7 +106,7 @@ class DayLeases:
             self._used.pop(account_id, None)
             wanted = 0
             if is_low:
-                lease.size = min(MOST_LEASED, max(_FIRST_LEASED, 2 * lease.size))
+                lease.size = min(MAX_LEASED, max(_FIRST_LEASED, 2 * lease.size))
                 lease.is_asked, wanted = True, max(0, lease.size - lease.left)
             change = LeaseChange(account_id, lease.day, lease.spent, 0, wanted, lease.per_day)
             lease.spent = 0

@@ -10,8 +10,8 @@ import msgspec
 from roundtrip.domain.base.errors import LimitReached
 
 WINDOW_MS = 60_000
-MOST_LOADED = 1_000_000
-_MOST_CALLERS = 100_000
+MAX_LOADED = 1_000_000
+_MAX_CALLERS = 100_000
 _OVERFLOW = "address:overflow"
 """Under which callers without a key are counted together while too many others are."""
 
@@ -89,7 +89,7 @@ class MinuteLimits:
     def _counted_as(self, caller: str) -> str:
         """The caller's own name while there is room: no minute is dropped before it is over. Accounts always
         have their own."""
-        if caller in self._calls or len(self._calls) < _MOST_CALLERS:
+        if caller in self._calls or len(self._calls) < _MAX_CALLERS:
             return caller
         oldest, calls = next(iter(self._calls.items()))
         if not calls or calls[-1] <= self.now_ms() - WINDOW_MS:

@@ -12,7 +12,7 @@ from .minute_limits import LocalMinutes, MinuteCounter, MinuteLimits, Ticket
 PIECES_PER_VIEW = 3
 """Pieces that scripts load into a page have a limit of their own: this many times that of views."""
 _DAY_S = 86_400
-_MOST_NAMES = 100_000
+_MAX_NAMES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class PageViews:
 
     def _check_day(self, name: str) -> None:
         now_s = self.gate.limits.now_ms() // 1000
-        if now_s // _DAY_S != self._day or len(self._of_day) > _MOST_NAMES:
+        if now_s // _DAY_S != self._day or len(self._of_day) > _MAX_NAMES:
             self._day = now_s // _DAY_S
             self._of_day.clear()
         per_day = self.gate.allowances.views.per_day

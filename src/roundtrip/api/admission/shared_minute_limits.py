@@ -13,10 +13,10 @@ from roundtrip.api.sharing.valkey_cluster import SharedStore
 
 from .minute_limits import WINDOW_MS, MinuteLimits, Ticket, over
 
-_MOST_AT_ONCE = 500
+_MAX_AT_ONCE = 500
 """Calls, and hand-backs, in one script."""
-_MOST_WAITING = 5_000
-_MOST_KEPT = 50_000
+_MAX_WAITING = 5_000
+_MAX_KEPT = 50_000
 """Hand-backs that wait."""
 SETTLE_S = 0.5
 """For the last hand-backs."""
@@ -91,7 +91,7 @@ class _CountQueue:
 
     flushing: asyncio.Task[None] | None = None
     waiting: deque[_WaitingLimit] = field(default_factory=deque)
-    backs: deque[tuple[bytes, int]] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    backs: deque[tuple[bytes, int]] = field(default_factory=lambda: deque(maxlen=_MAX_KEPT))
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class SharedMinutes:
         if self.valkey.is_gone(key):
             return local
         queue = self._open_queue(key)
-        if len(queue.waiting) >= _MOST_WAITING:
+        if len(queue.waiting) >= _MAX_WAITING:
             return local
         waiting = _WaitingLimit(key, limit, asyncio.get_running_loop().create_future())
         queue.waiting.append(waiting)
@@ -180,8 +180,8 @@ class SharedMinutes:
         waiting: list[_WaitingLimit] = []
         try:
             while queue.waiting or queue.backs:
-                backs = [queue.backs.popleft() for _ in range(min(_MOST_AT_ONCE, len(queue.backs)))]
-                waiting = [queue.waiting.popleft() for _ in range(min(_MOST_AT_ONCE, len(queue.waiting)))]
+                backs = [queue.backs.popleft() for _ in range(min(_MAX_AT_ONCE, len(queue.backs)))]
+                waiting = [queue.waiting.popleft() for _ in range(min(_MAX_AT_ONCE, len(queue.waiting)))]
                 _tell(waiting, await self._run_script(backs, waiting))
         finally:
             del self._queues[batch]

@@ -38,7 +38,7 @@ from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.responses import (
     CORS,
     HSTS,
-    MOST_BRACKETS,
+    MAX_BRACKETS,
     WORTH_COMPRESSING_BYTES,
     BodyUnread,
     Document,
@@ -60,7 +60,7 @@ from roundtrip.services.verdicts.stream_schema import StreamPlan
 from .lines import send_lines
 from .warm import GZIP_FORM, PATH_FORM, WarmAnswers
 
-MOST_BODY_BYTES = 64 * 1024
+MAX_BODY_BYTES = 64 * 1024
 
 log = structlog.get_logger(__name__)
 _UNCOUNTED_CALLER = CallerRequest("")
@@ -75,7 +75,7 @@ NotFoundPage = Callable[[Scope, CallerFault], Response]
 
 
 async def read_body(receive: Receive, within_s: float = BODY_S) -> bytes:
-    """The request's body. Raises BodyUnread (bad_input): it is larger than ``MOST_BODY_BYTES``, or takes
+    """The request's body. Raises BodyUnread (bad_input): it is larger than ``MAX_BODY_BYTES``, or takes
     longer than ``within_s``."""
     try:
         async with asyncio.timeout(within_s):
@@ -93,8 +93,8 @@ async def _read_body(receive: Receive) -> bytes:
         if message["type"] != "http.request":
             raise BodyUnread("The connection ended before the whole body arrived.")
         received += message.get("body", b"")
-        if len(received) > MOST_BODY_BYTES:
-            raise BodyUnread(f"The body is too large: the limit is {MOST_BODY_BYTES // 1024} KiB.")
+        if len(received) > MAX_BODY_BYTES:
+            raise BodyUnread(f"The body is too large: the limit is {MAX_BODY_BYTES // 1024} KiB.")
         if not message.get("more_body", False):
             return bytes(received)
 
@@ -229,10 +229,8 @@ class OperationEndpoint:
         if not self.operation.has_body():
             return path
         body = await read_body(receive)
-        if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
-            raise CallerFault(
-                "bad_json", f"The body may contain at most {MOST_BRACKETS} brackets and braces."
-            )
+        if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
+            raise CallerFault("bad_json", f"The body may contain at most {MAX_BRACKETS} brackets and braces.")
         try:
             fields = msgspec.json.decode(body)
         except (msgspec.DecodeError, ValueError, RecursionError):

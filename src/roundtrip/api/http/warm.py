@@ -17,8 +17,8 @@ from roundtrip.api.server.responses import CORS, NO_STORE, WORTH_COMPRESSING_BYT
 
 PATH_FORM, GZIP_FORM = "http", "http gzip"
 """Encodings of a shared answer that are cached with it."""
-_MOST_PLACES = 10_000
-_MOST_NAME_BYTES = 256
+_MAX_PLACES = 10_000
+_MAX_NAME_BYTES = 256
 """Paths and queries that are longer take the way through the routes."""
 _KEY_HEADERS = frozenset((b"authorization", b"x-api-key"))
 _HEADERS = frozenset((*_KEY_HEADERS, b"accept-encoding", min_block.HEADER))
@@ -46,11 +46,11 @@ class WarmAnswers:
     def remember(self, operation: AnyOperation, scope: Scope, query: Mapping[str, str]) -> None:
         """The answer to this request was shared; nothing but its path and query says which it was."""
         path, query_string = scope["path"], scope.get("query_string", b"")
-        if operation.shared_by is None or len(path) + len(query_string) > _MOST_NAME_BYTES:
+        if operation.shared_by is None or len(path) + len(query_string) > _MAX_NAME_BYTES:
             return
         if (path, query_string) in self._paths:
             return
-        if len(self._paths) >= _MOST_PLACES:
+        if len(self._paths) >= _MAX_PLACES:
             del self._paths[next(iter(self._paths))]
         key = f"{operation.name}:{operation.shared_by(read_params(operation, scope['path_params'], query))}"
         self._paths[path, query_string] = _WarmPath(operation, key)

@@ -14,13 +14,13 @@ import msgspec
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Send
 
-from roundtrip.api.server.responses import MOST_BRACKETS, NO_STORE, accepts_json
+from roundtrip.api.server.responses import MAX_BRACKETS, NO_STORE, accepts_json
 
 METHODS = frozenset(
     {"initialize", "ping", "prompts/get", "prompts/list", "server/discover", "tools/call", "tools/list"}
 )
 """The methods that this server answers. The library decides which protocol version has which."""
-MOST_UNCOUNTED_BYTES = 8 * 1024
+MAX_UNCOUNTED_BYTES = 8 * 1024
 """The longest message of a method other than tools/call: those methods do not count against a rate limit."""
 VERSION = b"mcp-protocol-version"
 
@@ -81,9 +81,9 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, by
 
 def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelope:
     """Parses a body. Raises MalformedMessage."""
-    if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
+    if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
         raise MalformedMessage(
-            types.INVALID_REQUEST, f"The body may contain at most {MOST_BRACKETS} brackets and braces."
+            types.INVALID_REQUEST, f"The body may contain at most {MAX_BRACKETS} brackets and braces."
         )
     try:
         decoded = msgspec.json.decode(body)
@@ -97,8 +97,8 @@ def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelo
             'The body must be a JSON object such as {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}.',
         )
     envelope = _check_envelope(decoded)
-    if envelope.method != "tools/call" and len(body) > MOST_UNCOUNTED_BYTES:
-        most = MOST_UNCOUNTED_BYTES // 1024
+    if envelope.method != "tools/call" and len(body) > MAX_UNCOUNTED_BYTES:
+        most = MAX_UNCOUNTED_BYTES // 1024
         raise MalformedMessage(
             types.INVALID_REQUEST,
             f"The body is too large: only tools/call may exceed {most} KiB.",

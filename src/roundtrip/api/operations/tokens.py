@@ -11,7 +11,7 @@ from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
 from roundtrip.services.support.wallet_params import HistoryParams
 from roundtrip.services.verdicts.history import CheckHistory, check_history
 from roundtrip.services.verdicts.many import (
-    MOST_CHECKS,
+    MAX_CHECKS,
     CheckLine,
     ManyChecksParams,
     TokensToCheck,
@@ -54,7 +54,7 @@ TOKENS: tuple[AnyOperation, ...] = (
         name="check_tokens",
         title="Check many tokens",
         description=(
-            f"Checks up to {MOST_CHECKS} tokens, four at a time. The answer has one line for each, in the "
+            f"Checks up to {MAX_CHECKS} tokens, four at a time. The answer has one line for each, in the "
             "order in which they are ready: the answer of GET /v1/check/{address}, or an error. Each check "
             "counts as one call, and is refused alone once a limit is reached; a repeated address counts "
             "once. If you disconnect, the rest is not started."

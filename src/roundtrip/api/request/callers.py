@@ -10,8 +10,8 @@ import msgspec
 from roundtrip.domain.accounts.keys import PREFIX
 
 _KEY_BEGINS = PREFIX.encode()
-_MOST_NAME = 64
-_MOST_HOSTS = 10_000
+_MAX_NAME = 64
+_MAX_HOSTS = 10_000
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -113,14 +113,14 @@ def parse_host(host: str | None) -> IPv4Address | IPv6Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-@functools.lru_cache(maxsize=_MOST_HOSTS)
+@functools.lru_cache(maxsize=_MAX_HOSTS)
 def anonymous(host: str | None) -> str:
     """The name that an address's calls are counted under: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as
     IPv4."""
     address = parse_host(host)
     if address is None:
         # Text from a proxy: it may have any length, and contain NUL, which the database cannot store.
-        return f"address:{(host or 'unknown')[:_MOST_NAME].replace(chr(0), '')}"
+        return f"address:{(host or 'unknown')[:_MAX_NAME].replace(chr(0), '')}"
     if isinstance(address, IPv4Address):
         return f"address:{address}"
     return f"address:{int(address) >> 64:x}/64"
@@ -131,7 +131,7 @@ _WIDER_V4, _WIDER_V6 = ((24, 8),), ((56, 4), (48, 16))
 provider often has a whole /56 of IPv6, and may rent a /24 of IPv4."""
 
 
-@functools.lru_cache(maxsize=_MOST_HOSTS)
+@functools.lru_cache(maxsize=_MAX_HOSTS)
 def networks(host: str | None) -> tuple[tuple[str, int], ...]:
     """The networks around an address, with their factors; empty if ``host`` is not an address."""
     address = parse_host(host)
@@ -144,14 +144,14 @@ def networks(host: str | None) -> tuple[tuple[str, int], ...]:
     )
 
 
-@functools.lru_cache(maxsize=_MOST_HOSTS)
+@functools.lru_cache(maxsize=_MAX_HOSTS)
 def is_loopback(host: str | None) -> bool:
     """Whether an address is a loopback address."""
     address = parse_host(host)
     return address is not None and address.is_loopback
 
 
-@functools.lru_cache(maxsize=_MOST_HOSTS)
+@functools.lru_cache(maxsize=_MAX_HOSTS)
 def keyless(host: str | None) -> CallerRequest:
     """The caller of a request without a key from this address."""
     return CallerRequest(anonymous(host), networks=networks(host), is_local=is_loopback(host))

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import structlog
 
-MOST_A_SECOND = 20
+MAX_A_SECOND = 20
 log = structlog.get_logger(__name__)
 
 
@@ -20,7 +20,7 @@ class LoggedFailure(Protocol):
 
 @dataclass(slots=True)
 class FailureLog:
-    """Logs at most ``MOST_A_SECOND`` failures a second; the next line says how many were left out. The
+    """Logs at most ``MAX_A_SECOND`` failures a second; the next line says how many were left out. The
     metrics count all of them. ``clock``: seconds from any origin."""
 
     clock: Callable[[], float]
@@ -33,7 +33,7 @@ class FailureLog:
         second = int(self.clock())
         if second != self._second:
             self._second, self._written = second, 0
-        if self._written >= MOST_A_SECOND:
+        if self._written >= MAX_A_SECOND:
             self._left_out += 1
             return
         left_out = {"left_out": self._left_out} if self._left_out else {}

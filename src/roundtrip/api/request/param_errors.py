@@ -20,7 +20,7 @@ from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
 
 EXAMPLE_HASH = "0x" + "00112233445566778899aabbccddeeff" * 2
 
-_MOST_NAME = 40
+_MAX_NAME = 40
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*?)`(?: - at `\$\.?(.*)`)?", re.S)
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -107,13 +107,13 @@ def is_unknown_field(message: str) -> bool:
 
 def find_similar(name: str, names: Sequence[str]) -> str | None:
     """The name that ``name`` most likely misspells; None: none is close."""
-    close = difflib.get_close_matches(name[:_MOST_NAME], names, 1)
+    close = difflib.get_close_matches(name[:_MAX_NAME], names, 1)
     return close[0] if close else None
 
 
 def quote_name(name: str) -> str:
     """A caller's word in quotes: without keys, cleaned and cut."""
-    return f'"{clean_quoted(without_keys(name[: 4 * _MOST_NAME]))[:_MOST_NAME]}"'
+    return f'"{clean_quoted(without_keys(name[: 4 * _MAX_NAME]))[:_MAX_NAME]}"'
 
 
 def _describe_unknown(

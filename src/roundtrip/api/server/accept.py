@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 PAUSE_S = 0.001
 """Pause after accepting, in which the other processes accept. The event loop's shortest timer."""
-_MOST_BATCH = 64
+_MAX_BATCH = 64
 _NO_ROOM_S = 1.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -62,7 +62,7 @@ class PacedAccept:
             if error.errno in _NO_ROOM:
                 self._suspend(_NO_ROOM_S)
                 return
-        self._batch_size = min(batch + 1, _MOST_BATCH) if accepted == batch else 1
+        self._batch_size = min(batch + 1, _MAX_BATCH) if accepted == batch else 1
         if accepted:
             self._suspend(PAUSE_S)
 

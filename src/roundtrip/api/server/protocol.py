@@ -16,7 +16,7 @@ from roundtrip.domain.base.metrics import Measures
 
 from .starts import FairStarts
 
-MOST_HEAD_BYTES = 512 * 1024
+MAX_HEAD_BYTES = 512 * 1024
 """More than one read from a socket returns, so that a body in the same read never counts as head."""
 HEAD_S = 10.0
 BODY_S = 10.0
@@ -25,9 +25,9 @@ _BODY_GRACE_S = 5.0
 ANSWER_S = 10.0
 """How long a client may take to drain the write buffer from over 64 KiB to 16 KiB; of a closing connection,
 to 0."""
-MOST_QUEUED = 8
+MAX_QUEUED = 8
 """Pipelined requests behind the one that is being answered, on one connection."""
-_LEAST_PER_NAME = 20
+_MIN_PER_NAME = 20
 """Connections that one address may always have."""
 _OTHER_FILES = 200
 """Open files of the process besides client connections: database, nodes, and others."""
@@ -50,7 +50,7 @@ _TOO_SLOW = _encode_refusal(
 _UNREADABLE = _encode_refusal(b"400 Bad Request", b"bad_input", b"This is not a valid HTTP request.")
 _TOO_MANY = _encode_refusal(b"503 Service Unavailable", b"busy", b"Too many connections. Retry in 1 second.")
 _QUEUED = (
-    b"More than %d requests wait on this connection. Wait for answers before you send more." % MOST_QUEUED
+    b"More than %d requests wait on this connection. Wait for answers before you send more." % MAX_QUEUED
 )
 
 
@@ -59,7 +59,7 @@ class _RequestTooLong(Exception):
 
 
 async def _answer_too_many(scope: Any, receive: Any, send: Any) -> None:
-    """An ASGI application that answers the first request past ``MOST_QUEUED``, when its turn comes."""
+    """An ASGI application that answers the first request past ``MAX_QUEUED``, when its turn comes."""
     body = b'{"error":{"code":"bad_input","message":"%s"}}' % _QUEUED
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     headers.append((b"connection", b"close"))
@@ -104,7 +104,7 @@ class ConnectionPlaces:
         self._measures.watch("connections", "open", lambda: len(self._names))
         self._measures.watch("connections", "idle", lambda: len(self._idle))
         self._measures.watch("connections", "most", lambda: self._most)
-        self._most_per_name = max(_LEAST_PER_NAME, most // 10)
+        self._most_per_name = max(_MIN_PER_NAME, most // 10)
         self._proxies = proxies
         self._names: dict[BoundedProtocol, str] = {}
         self._by_name: dict[str, dict[BoundedProtocol, None]] = {}
@@ -244,7 +244,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._in_head:
             self._head_bytes += len(data)
-            if self._head_bytes > MOST_HEAD_BYTES:
+            if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(_TOO_LARGE, "large")
                 return
         super().data_received(data)
@@ -260,10 +260,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head is complete: refuses a request past ``MOST_QUEUED``."""
+        """The head is complete: refuses a request past ``MAX_QUEUED``."""
         self._in_head = False
         self._cancel_request_timer()
-        if len(self.pipeline) >= MOST_QUEUED:
+        if len(self.pipeline) >= MAX_QUEUED:
             self._overrun, self.app = True, _answer_too_many
             super().on_headers_complete()
             self.on_message_complete()

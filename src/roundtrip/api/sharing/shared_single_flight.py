@@ -15,9 +15,9 @@ from .single_flight import MakeAnswer, SharedAnswer, TookTooLong
 from .valkey import NAMESPACE, Script, StoreUnavailable
 from .valkey_cluster import SharedStore
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """Larger answers are not stored."""
-_LEAST_PAUSE_S, _MOST_PAUSE_S, _PAUSE_GROWS = 0.005, 0.05, 1.5
+_MIN_PAUSE_S, _MAX_PAUSE_S, _PAUSE_GROWS = 0.005, 0.05, 1.5
 
 _BEGIN = Script("""\
 local answer = ARGV[3] == '0' and redis.call('GET', KEYS[1])
@@ -174,11 +174,11 @@ class SharedInValkey:
     async def _await_outcome(self, key: str, holder: bytes, until_s: float) -> HitAnswer | None:
         """The outcome of the lease holder's run; None: there is none, or it is unreadable. Raises what the
         run raised, and StoreUnavailable."""
-        pause_s = _LEAST_PAUSE_S
+        pause_s = _MIN_PAUSE_S
         keys = (self._store_key("outcome", key, holder), self._store_key("lease", key))
         while self.clock() < until_s:
             await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * _PAUSE_GROWS, _MOST_PAUSE_S)
+            pause_s = min(pause_s * _PAUSE_GROWS, _MAX_PAUSE_S)
             match await self.valkey.run(_LOOK, keys, (holder,)):
                 case [b"held"]:
                     pass
@@ -244,7 +244,7 @@ class SharedInValkey:
     async def _publish(self, key: str, token: str, outcome: _Outcome, ttl_ms: int) -> bool:
         """Publishes an outcome to waiting and later callers. False: a later run has replaced this one."""
         encoded = msgspec.msgpack.encode(outcome)
-        if len(encoded) > MOST_BYTES:
+        if len(encoded) > MAX_BYTES:
             self._release(key, token)
             return True
         keys = (

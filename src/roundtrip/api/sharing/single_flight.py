@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import ServiceFull
 
 from .places import NOBODY, FlightCaller, RunPlace, RunPlaces, Turn, use_place
 
-_MOST_ANSWERS = 10_000
+_MAX_ANSWERS = 10_000
 FINISH_RUNS_S, _CANCEL_S = 2.0, 1.0
 """At shutdown: how long runs may take to finish, and then to be cancelled."""
 
@@ -192,7 +192,7 @@ class SharedAnswers:
             return
         self._answers[key] = (self.clock() + left_ms / 1000, shared)
         self._answers.move_to_end(key)
-        if len(self._answers) > _MOST_ANSWERS:
+        if len(self._answers) > _MAX_ANSWERS:
             self._answers.popitem(last=False)
 
     async def finish_runs(self, within_s: float = FINISH_RUNS_S) -> None:

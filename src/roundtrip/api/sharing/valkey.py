@@ -26,9 +26,9 @@ BOUND_S = 0.25
 """Time limit of one group of commands, including connecting."""
 RETRY_S = 1.0
 """Pause after a failure, before the store is tried again."""
-_MOST_PER_GROUP = 200
+_MAX_PER_GROUP = 200
 """Commands in one group."""
-_MOST_QUEUED = 5_000
+_MAX_QUEUED = 5_000
 _EXTRA_TURNS = 20
 """Turns of the event loop that a group gets after its time limit; an idle loop spends no time on them."""
 _ERROR_CODE = re.compile("[A-Z]{1,20}")
@@ -172,7 +172,7 @@ class Valkey:
             log.debug("closing valkey failed", fault=type(fault).__name__)
 
     def _enqueue(self, command: Sequence[Argument]) -> asyncio.Future[object]:
-        if self.is_gone() or len(self._waiting) >= _MOST_QUEUED:
+        if self.is_gone() or len(self._waiting) >= _MAX_QUEUED:
             raise StoreUnavailable
         reply: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting.append(_QueuedCommand(command, reply))
@@ -184,7 +184,7 @@ class Valkey:
         group: list[_QueuedCommand] = []
         try:
             while self._waiting:
-                group = [self._waiting.popleft() for _ in range(min(_MOST_PER_GROUP, len(self._waiting)))]
+                group = [self._waiting.popleft() for _ in range(min(_MAX_PER_GROUP, len(self._waiting)))]
                 try:
                     replies = await self._execute(group)
                 # Decoding another program's bytes may raise anything.

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 _EXAMPLE = "redis://127.0.0.1:7000,127.0.0.1:7001/?cluster=true"
 _DEFAULT_PORT = 6379
-_MOST_TRIES = 8
+_MAX_TRIES = 8
 """Of one script: each that was not the last was redirected, so it did not run."""
 _PAUSE_S = 0.01
 """Before the second try of a script whose keys are on two masters; it grows by as much with each try."""
@@ -84,7 +84,7 @@ class ValkeyCluster:
         the keys have several slots."""
         slot = _find_slot(keys)
         address, is_asking = await self._find_owner(slot), False
-        for tries in range(1, _MOST_TRIES + 1):
+        for tries in range(1, _MAX_TRIES + 1):
             try:
                 return await self._master(address).run(script, keys, args, is_asking)
             except MovedError as moved:

@@ -14,10 +14,10 @@ from roundtrip.domain.verdicts.stream_position import StreamPosition
 from roundtrip.services.verdicts.news import NewsCursor, NewsEvent, NewsSource, notice
 from roundtrip.services.verdicts.stream_schema import StreamPlan
 
-MOST_STREAMS = 1_500
+MAX_STREAMS = 1_500
 """Streams of one process, below its connections."""
-MOST_PER_ACCOUNT = 5
-MOST_WAITING, MOST_WAITING_BYTES = 256, 256 * 1024
+MAX_PER_ACCOUNT = 5
+MAX_WAITING, MAX_WAITING_BYTES = 256, 256 * 1024
 """Events of one stream that wait for its reader; one more cuts it."""
 PAUSE_S = 0.2
 HEARTBEAT_S = 15.0
@@ -60,7 +60,7 @@ class StreamListener:
         """Queues an event; a full queue is dropped, and the stream is cut."""
         if not self.is_open():
             return
-        if len(self._waiting) >= MOST_WAITING or self._bytes + len(encoded) > MOST_WAITING_BYTES:
+        if len(self._waiting) >= MAX_WAITING or self._bytes + len(encoded) > MAX_WAITING_BYTES:
             self.is_cut = True
             self._waiting.clear()
         else:
@@ -101,8 +101,8 @@ class StreamHub:
         source: NewsSource,
         pause: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(PAUSE_S),
         until_beat: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(HEARTBEAT_S),
-        most: int = MOST_STREAMS,
-        most_per_account: int = MOST_PER_ACCOUNT,
+        most: int = MAX_STREAMS,
+        most_per_account: int = MAX_PER_ACCOUNT,
     ) -> None:
         self.source = source
         self._pause, self._until_beat = pause, until_beat
@@ -212,7 +212,7 @@ class StreamHub:
 def cut_notice(position: StreamPosition) -> bytes:
     """The last event of a stream that is cut because its reader is slow."""
     text = (
-        f"The stream is cut: you read too slowly, and more than {MOST_WAITING} events or "
-        f"{MOST_WAITING_BYTES // 1024} KiB waited for you. Connect again with Last-Event-ID to resume."
+        f"The stream is cut: you read too slowly, and more than {MAX_WAITING} events or "
+        f"{MAX_WAITING_BYTES // 1024} KiB waited for you. Connect again with Last-Event-ID to resume."
     )
     return encode_event(notice("cut", text, position))

@@ -13,7 +13,7 @@ from roundtrip.services.verdicts.stream_schema import StreamPlan
 
 from .hub import StreamHub, StreamListener, cut_notice, encode_event
 
-MOST_OPEN_S = 900.0
+MAX_OPEN_S = 900.0
 """A stream ends after this, and its client connects again."""
 _HEARTBEAT = b": still there\n"
 
@@ -32,7 +32,7 @@ async def send_stream(
     receive: Receive,
     send: Send,
     ending: EndlessAnswers,
-    most_open_s: float = MOST_OPEN_S,
+    most_open_s: float = MAX_OPEN_S,
     key_hash: bytes | None = None,
 ) -> None:
     """Sends events until the client disconnects or reads too slowly, the server shuts down, the stream was

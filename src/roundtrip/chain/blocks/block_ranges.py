@@ -11,9 +11,9 @@ from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned, asks_too_much
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 
-MOST_TRIES = 8
+MAX_TRIES = 8
 """Failures of one block in a row, about ten seconds with their waits, before the fault is raised."""
-FIRST_WAIT_S, MOST_WAIT_S = 0.1, 2.0
+FIRST_WAIT_S, MAX_WAIT_S = 0.1, 2.0
 
 R = TypeVar("R")
 Read = Callable[[int, int], Awaitable[R]]
@@ -53,7 +53,7 @@ async def ranges(
     consecutive ranges. At most ``in_flight`` ranges are requested, or read and not yet consumed.
 
     A range that fails is requested again in two halves, after a wait unless the node refused it as too much.
-    Raises the NodeFault (or ServiceFull) when a single block failed MOST_TRIES times in a row; ServiceFull at
+    Raises the NodeFault (or ServiceFull) when a single block failed MAX_TRIES times in a row; ServiceFull at
     once when the day's calls are spent; HistoryPruned at once. The caller closes it
     (``contextlib.aclosing``), which cancels every request under way.
     """
@@ -84,7 +84,7 @@ async def ranges(
                 ahead.popleft()
                 failures += 1
                 _narrow(width, head.blocks(), fault)
-                if _is_hopeless(fault) or head.tries == MOST_TRIES - 1:
+                if _is_hopeless(fault) or head.tries == MAX_TRIES - 1:
                     raise
                 ahead.extendleft(reversed(head.halves()))
                 if not (isinstance(fault, NodeFault) and asks_too_much(fault) and head.blocks() > 1):
@@ -123,7 +123,7 @@ def _narrow(width: Width, blocks: int, fault: NodeFault | ServiceFull) -> None:
 
 
 def _wait_s(failures: int) -> float:
-    return min(MOST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(failures - 1, 16))
+    return min(MAX_WAIT_S, FIRST_WAIT_S * 2.0 ** min(failures - 1, 16))
 
 
 def between(below: int, above: int, most: int) -> list[int]:

@@ -14,7 +14,7 @@ from roundtrip.venues.base import Log
 BITS = 2048
 _LAST = BITS - 1
 _BIT = tuple(1 << bit for bit in range(BITS))
-_MOST_REMEMBERED = 16_384
+_MAX_REMEMBERED = 16_384
 """Cached addresses, and as many topics: about 450 bytes each. A few contracts emit most logs."""
 
 
@@ -24,13 +24,13 @@ def bits(data: bytes) -> int:
     return _BIT[pairs >> 32 & _LAST] | _BIT[pairs >> 16 & _LAST] | _BIT[pairs & _LAST]
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_REMEMBERED)
 def address_bits(text: str) -> tuple[Address, int]:
     """An address in lower case, and its bits. Raises ValueError when ``text`` is none."""
     return Address(text.lower()), bits(_bytes(text, 20))
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_REMEMBERED)
 def topic_bits(text: str) -> tuple[str, int]:
     """A topic in lower case, and its bits. Raises ValueError when ``text`` is none."""
     return text.lower(), bits(_bytes(text, 32))
@@ -51,7 +51,7 @@ class _LowerCase(dict[str, str]):
     it is kept once."""
 
     def __missing__(self, text: str) -> str:
-        if len(self) >= _MOST_REMEMBERED:
+        if len(self) >= _MAX_REMEMBERED:
             self.clear()
         lower = self[text] = text.lower()
         return lower

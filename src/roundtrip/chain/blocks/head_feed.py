@@ -20,7 +20,7 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, entries
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 
-MOST_FRAME_BYTES = 2**20
+MAX_FRAME_BYTES = 2**20
 """A header is about 2 kB; a log may have any size."""
 _REMEMBERED = 128
 _LATEST = (RpcCall("eth_getBlockByNumber", ["latest", False]),)
@@ -309,7 +309,7 @@ class Feed:
         close_timeout = aiohttp.ClientWSTimeout(ws_close=0.2)
         async with asyncio.timeout(self._timeouts.answer_s) as self._socket_timeout:
             # A larger frame ends the connection.
-            connecting = self._session.ws_connect(url, timeout=close_timeout, max_msg_size=MOST_FRAME_BYTES)
+            connecting = self._session.ws_connect(url, timeout=close_timeout, max_msg_size=MAX_FRAME_BYTES)
             async with connecting as socket:
                 calls = [RpcCall("eth_subscribe", ["newHeads"])]
                 if self._topics:

@@ -30,7 +30,7 @@ from .venue_index import VenueIndex
 QUOTED_WEI = 10**17
 """The size of an ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
-_MOST_RANGES_A_HEAD = 4
+_MAX_RANGES_A_HEAD = 4
 NOT_PROBED = NodeFault("the node's simulations were not probed yet")
 _PROBE_AGAIN_S = 2.0
 _SILENT_S = 2.0
@@ -353,7 +353,7 @@ class Heads:
         read in parts, so that the newest block never waits for it."""
         if self.venue_index is None:
             return
-        for _ in range(_MOST_RANGES_A_HEAD):
+        for _ in range(_MAX_RANGES_A_HEAD):
             calls = self.venue_index.calls(head)
             if not calls:
                 return

@@ -26,7 +26,7 @@ from roundtrip.venues.base import Log
 from .spans import NodeLied, ask, no_logs, read_ref, read_refs
 
 _HEADERS_AT_ONCE = 100
-_MOST_LOG_INDEX = 2**31 - 1
+_MAX_LOG_INDEX = 2**31 - 1
 """The database stores it in 4 bytes."""
 
 
@@ -149,7 +149,7 @@ def _check_filter(placed: Iterable[_PlacedLog], log_filter: LogFilter, first: in
             raise NodeLied("the node sent a log of a block outside the requested range")
         if entry.log.address not in log_filter.emitters or entry.log.topics[0] not in log_filter.topics:
             raise NodeLied(f"the node sent a log of block {entry.number} that was not requested")
-        if entry.log_index > _MOST_LOG_INDEX:
+        if entry.log_index > _MAX_LOG_INDEX:
             raise NodeLied(f"the node sent a log of block {entry.number} with an index out of bounds")
 
 

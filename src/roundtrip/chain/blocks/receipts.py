@@ -15,7 +15,7 @@ from roundtrip.domain.base.errors import NodeFault
 
 from .spans import BlockRead, NodeLied, SpanRefused, ask, asks_too_much, check_answers
 
-_MOST_AT_ONCE = 16
+_MAX_AT_ONCE = 16
 
 
 class _Transaction(msgspec.Struct):
@@ -44,7 +44,7 @@ async def read_by_receipts(node: RpcNode, number: int) -> BlockRead:
     block = _read_block(answer)
     hashes = [transaction.hash for transaction in block.transactions]
     logs: list[Answer] = []
-    at_once = _MOST_AT_ONCE
+    at_once = _MAX_AT_ONCE
     while len(logs) < len(hashes):
         wanted = hashes[len(logs) : len(logs) + at_once]
         try:
@@ -54,7 +54,7 @@ async def read_by_receipts(node: RpcNode, number: int) -> BlockRead:
                 raise
             at_once = len(wanted) // 2
         else:
-            at_once = min(2 * at_once, _MOST_AT_ONCE)
+            at_once = min(2 * at_once, _MAX_AT_ONCE)
     (read,) = await check_answers(logs, [answer], [number])
     return read
 

@@ -29,7 +29,7 @@ from roundtrip.venues.base import Log
 
 from .bloom import bloom_of, in_lower_case
 
-MOST_TIMESTAMP_S = 2**31 - 1
+MAX_TIMESTAMP_S = 2**31 - 1
 """The database stores times in 4 bytes."""
 CHAINS_OWN_TYPES = 0x64
 """Transactions of this type and above are created by the chain: deposits, retries, its clock."""
@@ -103,7 +103,7 @@ class _SpanHeader(msgspec.Struct, rename="camel"):
 
     def ref(self) -> BlockRef:
         timestamp_s = int(self.timestamp, 16)
-        if timestamp_s > MOST_TIMESTAMP_S:
+        if timestamp_s > MAX_TIMESTAMP_S:
             raise NodeLied(f"the timestamp of the node's block {int(self.number, 16)} is out of bounds")
         return BlockRef(int(self.number, 16), self.hash.lower(), timestamp_s)
 

@@ -17,8 +17,8 @@ from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, 
 from roundtrip.venues import LISTINGS, abi
 from roundtrip.venues.base import Contracts, Log
 
-MOST_TOKENS = 200_000
-MOST_BLOCKS_A_CALL = 10_000
+MAX_TOKENS = 200_000
+MAX_BLOCKS_A_CALL = 10_000
 """Providers limit the range of eth_getLogs; all that were tried take 10,000 blocks. A range without an answer
 is halved, down to the fewest, and doubled again after an answer."""
 FEWEST_BLOCKS_A_CALL = 128
@@ -54,7 +54,7 @@ class VenueIndex:
         self._look_back = look_back_blocks
         self._start: int | None = 0 if look_back_blocks is None else None
         self._next = 0
-        self._span = MOST_BLOCKS_A_CALL
+        self._span = MAX_BLOCKS_A_CALL
         self._venues: OrderedDict[Address, list[Venue]] = OrderedDict()
         self._token_at: dict[str, Address] = {}
         self._others: OrderedDict[Address, dict[str, Address]] = OrderedDict()
@@ -119,7 +119,7 @@ class VenueIndex:
         for log in logs:
             self._add_log(log)
         self._next = self._last(head) + 1
-        self._span = min(MOST_BLOCKS_A_CALL, 2 * self._span)
+        self._span = min(MAX_BLOCKS_A_CALL, 2 * self._span)
         self._caught_up = self._next > head
         return True
 
@@ -160,7 +160,7 @@ class VenueIndex:
             return
         venues.append(venue)
         self._token_at.setdefault(venue.pool or venue.pool_id or "", token)
-        if len(self._venues) > MOST_TOKENS:
+        if len(self._venues) > MAX_TOKENS:
             forgotten, dropped = self._venues.popitem(last=False)
             for old in dropped:
                 self._token_at.pop(old.pool or old.pool_id or "", None)
@@ -171,7 +171,7 @@ class VenueIndex:
         seen = self._others.setdefault(token, {})
         if len(seen) < MAX_OTHERS_COUNTED:
             seen[venue.at() or ""] = venue.quote_address
-        if len(self._others) > MOST_TOKENS:
+        if len(self._others) > MAX_TOKENS:
             self._others.popitem(last=False)
 
 

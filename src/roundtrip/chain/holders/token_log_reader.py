@@ -21,7 +21,7 @@ from roundtrip.venues import SWAPS, abi, amm_v4
 from roundtrip.venues.base import Contracts, Log, SwapReader
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
-_MOST_LOG_INDEX = 2**31 - 1
+_MAX_LOG_INDEX = 2**31 - 1
 _WORD_CHARACTERS = 2 + 2 * abi.WORD
 
 
@@ -151,7 +151,7 @@ class TokenLogReader:
                 elif raw.transaction_index != previous.transaction_index:
                     raise NodeLied(f"the node sent two indexes for one transaction of block {self._number()}")
             log_index = int(raw.log_index, 16)
-            if not self._log_index < log_index <= _MOST_LOG_INDEX:
+            if not self._log_index < log_index <= _MAX_LOG_INDEX:
                 raise NodeLied(f"the node's logs of block {self._number()} are out of order")
             if raw.removed:
                 raise NodeLied(f"the node sent a removed log of block {self._number()}")

@@ -53,7 +53,7 @@ __all__ = [
     "token_spans",
 ]
 
-FIRST_BLOCKS, MOST_BLOCKS = 256, 2_000_000
+FIRST_BLOCKS, MAX_BLOCKS = 256, 2_000_000
 """Logs of a few contracts are found by the node's own index: a wide range costs it little. A node that serves
 less says so, and is asked for half. In a busy token's first minutes a wider first range would return a
 hundred megabytes in vain."""
@@ -84,7 +84,7 @@ class TokenSpan:
 
 def new_width() -> Width:
     """The number of blocks requested at once."""
-    return Width(FIRST_BLOCKS, MOST_BLOCKS)
+    return Width(FIRST_BLOCKS, MAX_BLOCKS)
 
 
 async def read_tokens(node: RpcNode, sources: LogSources, first: int, last: int) -> TokenSpan:

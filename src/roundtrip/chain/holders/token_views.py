@@ -12,14 +12,14 @@ from roundtrip.domain.base.names import text_in
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20
 
-MOST_CHARACTERS = 256
+MAX_CHARACTERS = 256
 _VIEWS = (erc20.SYMBOL, erc20.NAME, erc20.DECIMALS, erc20.TOTAL_SUPPLY)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenViews:
     """The metadata that the token reports; None where it cannot be read. Texts are written by strangers and
-    not cleaned: cut at ``MOST_CHARACTERS`` and without NUL, which the database cannot store."""
+    not cleaned: cut at ``MAX_CHARACTERS`` and without NUL, which the database cannot store."""
 
     symbol: str | None
     name: str | None
@@ -60,4 +60,4 @@ def bytes_or_empty(answer: msgspec.Raw | RpcError) -> bytes:
 
 def _text(data: bytes) -> str | None:
     text = text_in(data)
-    return None if text is None else text.replace("\0", "")[:MOST_CHARACTERS]
+    return None if text is None else text.replace("\0", "")[:MAX_CHARACTERS]

@@ -19,7 +19,7 @@ from .wallet_views import is_contract
 CALLS_A_BATCH = 100
 """Some providers refuse more, and a token with very large answers spoils at most this many."""
 RECEIPTS_A_BATCH, BLOCKS_A_BATCH = 20, 8
-MOST_BLOCKS = 40
+MAX_BLOCKS = 40
 """How many blocks are read for funding transactions at most: they are read in full."""
 
 Answers = Sequence[Answer] | NodeFault
@@ -145,8 +145,8 @@ async def find_funding_txs(
     node: RpcNode, fundings: Sequence[FirstFunding], meter: Meter
 ) -> dict[Address, FunderPayment | None]:
     """The payment to each wallet. None: it could not be found out, or there is none; blocks beyond the first
-    MOST_BLOCKS are not read. Raises ServiceFull."""
-    numbers = list(dict.fromkeys(funding.block_number for funding in fundings))[:MOST_BLOCKS]
+    MAX_BLOCKS are not read. Raises ServiceFull."""
+    numbers = list(dict.fromkeys(funding.block_number for funding in fundings))[:MAX_BLOCKS]
     groups = _chunk(numbers, BLOCKS_A_BATCH)
     blocks = await node.batches([[block_call(number) for number in group] for group in groups], meter)
     paid: dict[tuple[int, str, str], FunderPayment] = {}

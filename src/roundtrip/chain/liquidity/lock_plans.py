@@ -21,10 +21,10 @@ from roundtrip.domain.liquidity.positions import Position
 from roundtrip.venues import abi, positions
 from roundtrip.venues.base import Call, Contracts
 
-MOST_FUNCTIONS = 16
-MOST_ACTORS = 4
-_MOST_VARIANTS = 12
-_MOST_TIMES = 4
+MAX_FUNCTIONS = 16
+MAX_ACTORS = 4
+_MAX_VARIANTS = 12
+_MAX_TIMES = 4
 _LOCK_IDS = range(4)
 """Numbers that a locker of its own count may have given to one of its first locks."""
 _CALL_GAS, _READ_GAS = 500_000, 200_000
@@ -114,7 +114,7 @@ def times_in(answers: Sequence[bytes | None], position: Position, now_s: int) ->
     """At most four words that may be times to come, in order; those of answers about this position first."""
     own = [word for words in _own_words(answers, position) for word in words]
     coming = (word for word in (*own, *read_words(answers)) if now_s < word <= now_s + _FOREVER_S)
-    return tuple(sorted(list(dict.fromkeys(coming))[:_MOST_TIMES]))
+    return tuple(sorted(list(dict.fromkeys(coming))[:_MAX_TIMES]))
 
 
 def read_end(answers: Sequence[bytes | None], locker: KnownLocker) -> int | None:
@@ -130,11 +130,11 @@ def is_for_ever(end_s: int, now_s: int) -> bool:
 
 def lock_ids_in(answers: Sequence[bytes | None], position: Position) -> tuple[int, ...]:
     """Small numbers beside this position in the answers to ``view_calls``: one may be its lock's."""
-    words = [word for found in _own_words(answers, position) for word in found if word < _LEAST_TIME]
-    return tuple(dict.fromkeys(word for word in words if word != position.number))[:_MOST_LOCK_IDS]
+    words = [word for found in _own_words(answers, position) for word in found if word < _MIN_TIME]
+    return tuple(dict.fromkeys(word for word in words if word != position.number))[:_MAX_LOCK_IDS]
 
 
-_MOST_LOCK_IDS, _LEAST_TIME = 2, 10**9
+_MAX_LOCK_IDS, _MIN_TIME = 2, 10**9
 
 
 def _own_words(answers: Sequence[bytes | None], position: Position) -> Iterator[tuple[int, ...]]:
@@ -161,7 +161,7 @@ def count_calls(held: HeldByContract, environment: Environment, waits: int) -> i
     actors = len(held.actors)
     passes = actors + 2 * actors * (actors > 1) + actors * (1 + waits)
     first = held.actors[:1]
-    functions = held.functions[:MOST_FUNCTIONS]
+    functions = held.functions[:MAX_FUNCTIONS]
     return passes * sum(len(_datas(held, one, actor, environment)) for one in functions for actor in first)
 
 
@@ -174,7 +174,7 @@ def now_plan(
     for n, actor in enumerate(actors):
         once += [
             step
-            for function in held.functions[:MOST_FUNCTIONS]
+            for function in held.functions[:MAX_FUNCTIONS]
             for step in _steps(held, function, actor, environment, f"now {n}")
         ]
         if positions.is_nft(held.position, held.venue, contracts):
@@ -242,7 +242,7 @@ def _datas(held: HeldByContract, function: Setter, actor: Address, environment: 
         function.selector + encode(function.types, _fill(function.types, choice, actor, payload))
         for choice in choices
     ]
-    return list(dict.fromkeys(datas))[:_MOST_VARIANTS]
+    return list(dict.fromkeys(datas))[:_MAX_VARIANTS]
 
 
 def _arguments(

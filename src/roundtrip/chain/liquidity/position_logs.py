@@ -16,9 +16,9 @@ from roundtrip.venues import abi, amm_v3, amm_v4
 from roundtrip.venues.base import Contracts, Log
 from roundtrip.venues.positions import manager_of
 
-MOST_LOGS = 5000
+MAX_LOGS = 5000
 _APPROVAL_FOR_ALL = "0x17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31"
-MOST_RECEIPTS = 50
+MAX_RECEIPTS = 50
 """Transactions that minted v3 positions, of which the NFTs' numbers are read: the largest."""
 
 
@@ -106,7 +106,7 @@ def read_logs(answer: msgspec.Raw | RpcError) -> tuple[PositionLog, ...] | None:
             log.decode()
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    return tuple(logs) if len(logs) <= MOST_LOGS else None
+    return tuple(logs) if len(logs) <= MAX_LOGS else None
 
 
 def minting(logs: Sequence[PositionLog], venue: Venue, contracts: Contracts) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def minting(logs: Sequence[PositionLog], venue: Venue, contracts: Contracts) -> 
         moved = amm_v3.decode_mint(log.decode()) if log.topics[:1] == [amm_v3.MINT] else None
         if moved is not None and moved.owner == manager_of(venue, contracts):
             added[log.transaction_hash] = max(added.get(log.transaction_hash, 0), moved.liquidity_delta)
-    return tuple(sorted(added, key=lambda hash_: -added[hash_])[:MOST_RECEIPTS])
+    return tuple(sorted(added, key=lambda hash_: -added[hash_])[:MAX_RECEIPTS])
 
 
 def receipt_call(tx_hash: str) -> RpcCall:

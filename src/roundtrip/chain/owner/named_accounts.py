@@ -20,10 +20,10 @@ _FIRST_SLOTS = 32
 _SLOTS_GAS = 400_000
 """Of a read of all slots of a contract, 66 at most: about 2,300 for each."""
 
-_LEAST_ADDRESS = 2**120
+_MIN_ADDRESS = 2**120
 """Smaller numbers are taken for amounts. One address in 2**40 is as small."""
-_MOST_HASHES = 32
-_MOST_LOGS = 100
+_MAX_HASHES = 32
+_MAX_LOGS = 100
 _RECENT_BLOCKS = 10_000
 """A range that nodes with a limit still serve."""
 _PUSH1, _PUSH20, _PUSH32 = 0x60, 0x73, 0x7F
@@ -60,7 +60,7 @@ def find_hashes(code: bytes) -> tuple[str, ...]:
     approvals, and slots of its own choice."""
     words = [f"0x{value:064x}" for size, value in _constants(code) if size == abi.WORD]
     hashes = [word for word in words if word not in _EVERY_HOLDERS and _looks_hashed(bytes.fromhex(word[2:]))]
-    return tuple(dict.fromkeys(hashes))[:_MOST_HASHES]
+    return tuple(dict.fromkeys(hashes))[:_MAX_HASHES]
 
 
 def _looks_hashed(word: bytes) -> bool:
@@ -83,7 +83,7 @@ def _constants(code: bytes) -> Iterator[tuple[int, int]]:
 
 def _address(value: int) -> Address | None:
     is_mask = value in (2**160 - 1, 2**160 - 2**96)
-    return Address(f"0x{value:040x}") if _LEAST_ADDRESS <= value < 2**160 and not is_mask else None
+    return Address(f"0x{value:040x}") if _MIN_ADDRESS <= value < 2**160 and not is_mask else None
 
 
 def _distinct(addresses: Iterable[Address | None]) -> tuple[Address, ...]:
@@ -205,12 +205,12 @@ def find_in_logs(recent: LogAnswers, whole: LogAnswers, head: BlockRef) -> Event
         return EventAccounts((), (), (), False)
     every, made = (None, None) if isinstance(whole, NodeFault) else map(_logs, whole)
     logs = every if every is not None else _logs(recent[0]) or []
-    ends = logs if len(logs) <= 2 * _MOST_LOGS else logs[:_MOST_LOGS] + logs[-_MOST_LOGS:]
+    ends = logs if len(logs) <= 2 * _MAX_LOGS else logs[:_MAX_LOGS] + logs[-_MAX_LOGS:]
     roles = [log for log in reversed(ends) if log.topics and log.topics[0] in ROLE_TOPICS]
     others = [log for log in ends if not log.topics or log.topics[0] not in ROLE_TOPICS]
     return EventAccounts(
         roles=_distinct(account for log in roles for account in _in_log(log, "first")),
-        supply=_distinct(account for log in (made or [])[:_MOST_LOGS] for account in _in_log(log, "first")),
+        supply=_distinct(account for log in (made or [])[:_MAX_LOGS] for account in _in_log(log, "first")),
         others=_distinct(account for log in others for account in _in_log(log, "all")),
         whole=every is not None and made is not None and len(ends) == len(logs),
     )

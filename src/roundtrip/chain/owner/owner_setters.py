@@ -10,7 +10,7 @@ from . import selectors
 from .known_setters import HOLDERS, KNOWN, UPGRADES, Manner
 from .state_changing import find_calling, find_changing
 
-_MOST_NAME = 60
+_MAX_NAME = 60
 _PLAIN = re.compile(r"(address|bool|bytes|string|u?int\d{0,3}|bytes\d{1,2})(\[\])?")
 _NUMBER = re.compile(r"(u?int|bytes)(\d{1,3})")
 
@@ -164,7 +164,7 @@ def _setter(selector: str, arguments: str | None) -> Setter | str:
     if not all(map(_plain, types)):
         return selector
     name = f"{selector}({','.join(types)})"
-    return Setter(selector, types, name if len(name) <= _MOST_NAME else selector, "bare")
+    return Setter(selector, types, name if len(name) <= _MAX_NAME else selector, "bare")
 
 
 def _plain(part: str) -> bool:

@@ -18,9 +18,9 @@ from .named_accounts import GroupedAccounts
 from .owner_plans import STAND_IN_CODE, Actor, OwnerProbeSell, OwnerTry, hostile_calls
 from .owner_setters import Setter
 
-MOST_ACCOUNTS = 6
+MAX_ACCOUNTS = 6
 """Accounts that are tried as senders."""
-MOST_FUNCTIONS = 32
+MAX_FUNCTIONS = 32
 _CALLS_A_BLOCK = 24
 _CALL_GAS = 500_000
 _GAS_APART = 4000
@@ -36,14 +36,14 @@ class ChosenAccounts:
 
 
 def choose(groups: GroupedAccounts, keyless: frozenset[Address]) -> ChosenAccounts:
-    """At most ``MOST_ACCOUNTS`` accounts: the first of each group before any second, so that no group can
+    """At most ``MAX_ACCOUNTS`` accounts: the first of each group before any second, so that no group can
     displace another. None of ``keyless``."""
     actors: dict[Address, Actor] = {}
     columns = ([Actor(by, account) for account in accounts] for by, accounts in groups.items())
     for actor in chain.from_iterable(zip_longest(*columns)):
         if actor is not None and actor.address not in keyless:
             actors.setdefault(actor.address, actor)
-    chosen = tuple(actors.values())[:MOST_ACCOUNTS]
+    chosen = tuple(actors.values())[:MAX_ACCOUNTS]
     return ChosenAccounts(chosen, len(actors) - len(chosen))
 
 
@@ -54,7 +54,7 @@ def stranger(sell: OwnerProbeSell) -> Actor:
 
 def order_functions(setters: tuple[Setter, ...]) -> tuple[Setter, ...]:
     """The functions to call, those that replace the code last: nothing works after them."""
-    first = setters[:MOST_FUNCTIONS]
+    first = setters[:MAX_FUNCTIONS]
     return (*(s for s in first if not s.upgrades()), *(s for s in first if s.upgrades()))
 
 

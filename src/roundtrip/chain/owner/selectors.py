@@ -22,7 +22,7 @@ print(json.dumps([[f.selector, f.bytecode_offset] for f in functions]), flush=Tr
 functions = evmole.contract_info(code, selectors=True, arguments=True).functions or []
 print(json.dumps({f.selector: f.arguments for f in functions if len(f.arguments or "") < 200}), flush=True)
 """
-_MOST_S = 3.0
+_MAX_S = 3.0
 
 
 class UnreadableCode(Exception):
@@ -52,7 +52,7 @@ def read(code: bytes) -> tuple[Function, ...]:
     ArgumentsUnread where there was no time for the arguments."""
     try:
         process = subprocess.run(
-            [sys.executable, "-I", "-c", _PROGRAM], input=code, capture_output=True, timeout=_MOST_S
+            [sys.executable, "-I", "-c", _PROGRAM], input=code, capture_output=True, timeout=_MAX_S
         )
         output = process.stdout
     except subprocess.TimeoutExpired as timeout:

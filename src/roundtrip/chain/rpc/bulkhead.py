@@ -36,11 +36,11 @@ HELD: ContextVar[HeldPlace | None] = ContextVar("the place of this run", default
 
 _LONG_S, _LONGEST_REST_S = 0.25, 2.0
 _HALF_LIFE_S = 60.0
-_MOST_CALLERS = 10_000
+_MAX_CALLERS = 10_000
 _PROBE_S = 2.0
 _DEAR_GAS = 6_000_000
 """No ordinary trade uses half as much."""
-_DEAR_S, _MOST_DEAR = 3600.0, 10_000
+_DEAR_S, _MAX_DEAR = 3600.0, 10_000
 _GAS_USED = re.compile(rb'"gasUsed":\s*"0x([0-9a-f]{6,16})"')
 _PROBE = (RpcCall("eth_chainId", []), RpcCall("eth_simulateV1", [{"blockStateCalls": [{}]}, "latest"]))
 
@@ -162,7 +162,7 @@ class Bulkhead:
         if token is None or token in self._plain:
             return
         self._plain[token] = None
-        if len(self._plain) > _MOST_DEAR:
+        if len(self._plain) > _MAX_DEAR:
             self._plain.popitem(last=False)
 
     def mark_dear(self, token: str | None) -> None:
@@ -172,7 +172,7 @@ class Bulkhead:
         self._plain.pop(token, None)
         self._dear[token] = self._clock() + _DEAR_S
         self._dear.move_to_end(token)
-        if len(self._dear) > _MOST_DEAR:
+        if len(self._dear) > _MAX_DEAR:
             self._dear.popitem(last=False)
 
     @contextlib.asynccontextmanager
@@ -237,7 +237,7 @@ class Bulkhead:
     def _note_use(self, caller: str, took_s: float) -> None:
         self._used[caller] = (self._used_s(caller) + took_s, self._clock())
         self._used.move_to_end(caller)
-        if len(self._used) > _MOST_CALLERS:
+        if len(self._used) > _MAX_CALLERS:
             self._used.popitem(last=False)
 
 

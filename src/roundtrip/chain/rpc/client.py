@@ -24,7 +24,7 @@ from .rpc_error import RpcError as RpcError
 
 MAX_WAIT_S = 10
 """How long a command waits, once, where a node refuses and says how long to wait."""
-MOST_ANSWER_BYTES = 16 * 2**20
+MAX_ANSWER_BYTES = 16 * 2**20
 """The largest answer to a batch. Eight venues with ordinary tokens take about 0.6 MB."""
 
 READ_METHODS = frozenset(
@@ -208,7 +208,7 @@ class Node:
     session: aiohttp.ClientSession
     timeout_s: float = 5.0
     budget: Budget = field(default_factory=Budget)
-    most_answer_bytes: int = MOST_ANSWER_BYTES
+    most_answer_bytes: int = MAX_ANSWER_BYTES
     clock: Callable[[], float] = time.time
     measures: Measures = field(default_factory=Measures)
     data_fee: DataFee = NO_DATA_FEE

@@ -15,20 +15,20 @@ from roundtrip.domain.base.errors import NodeFault
 from .client import Budget
 
 SIMULATES = "eth_simulateV1"
-MOST_CALLS_A_REQUEST = 1_000
+MAX_CALLS_A_REQUEST = 1_000
 """The default: what geth takes."""
 BURST_S = 2.0
 """How long the unused part of a limit of calls a second is kept."""
 _FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
-_MOST_RETRY_AFTER_S = 120.0
+_MAX_RETRY_AFTER_S = 120.0
 _OTHER_CHAIN_S = _UNLIKE_S = 60.0
 _CHAIN_CHECKED_S = 30.0
 _BEHIND_S = 1.0
 _LACK_REMEMBERED_S = 600.0
 _BATCH_REMEMBERED_S = 600.0
-_MOST_SILENT = 3
+_MAX_SILENT = 3
 _LATENCIES, _FEWEST_LATENCIES = 64, 8
-_LEAST_HEDGE_S = 0.01
+_MIN_HEDGE_S = 0.01
 
 
 class Moment(NamedTuple):
@@ -78,7 +78,7 @@ class NodeEndpoint:
     host: str
     calls_per_second: float = 0
     budget: Budget = field(default_factory=Budget)
-    most_calls: int = MOST_CALLS_A_REQUEST
+    most_calls: int = MAX_CALLS_A_REQUEST
 
     faults: int = 0
     rests_until_s: float = -math.inf
@@ -109,7 +109,7 @@ class NodeEndpoint:
         """The initial state of the node behind a url."""
         parts = urlsplit(node.url)
         host = (parts.hostname or "?") + (f":{parts.port}" if parts.port else "")
-        most = node.calls_a_request or MOST_CALLS_A_REQUEST
+        most = node.calls_a_request or MAX_CALLS_A_REQUEST
         return NodeEndpoint(host, node.calls_per_second, Budget(node.calls_per_day), most)
 
     # --- may it be asked? -----------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class NodeEndpoint:
         latencies = self._latencies.get(heavy, ())
         if len(latencies) < _FEWEST_LATENCIES:
             return None
-        return max(_LEAST_HEDGE_S, 2 * sorted(latencies)[len(latencies) * 9 // 10])
+        return max(_MIN_HEDGE_S, 2 * sorted(latencies)[len(latencies) * 9 // 10])
 
     # --- what happened --------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class NodeEndpoint:
         """Notes that another node answered first. Once is chance; repeatedly is a fault."""
         self._silent += 1
         self._fails_heavy = self._fails_heavy or heavy
-        if self.on_trial() or self._silent >= _MOST_SILENT:
+        if self.on_trial() or self._silent >= _MAX_SILENT:
             self.note_failure(why, now, chance, heavy)
 
     def note_slow_code(self) -> None:
@@ -206,7 +206,7 @@ class NodeEndpoint:
         """Notes that the node limits its calls."""
         self.wait_fault = fault
         doubled = min(_LONGEST_REST_S, _FIRST_REST_S * 2.0 ** min(self._waits, 10))
-        wait_s = doubled if retry_after_s is None else min(_MOST_RETRY_AFTER_S, max(doubled, retry_after_s))
+        wait_s = doubled if retry_after_s is None else min(_MAX_RETRY_AFTER_S, max(doubled, retry_after_s))
         self._waits += 1
         self.waits_until_s = max(self.waits_until_s, now.steady_s + wait_s)
         self.why = why

@@ -61,7 +61,7 @@ from .request_race import (  # fmt: skip
 _TOO_LATE, _ODD = TOOK_TOO_LONG, "the node's answer could not be read"
 _PROBE_CALLS = 3
 log = structlog.get_logger(__name__)
-_LEAST_TIMEOUT_S = 0.001
+_MIN_TIMEOUT_S = 0.001
 
 
 class NodePool:
@@ -245,7 +245,7 @@ class NodePool:
         """The node's answers to the runner's calls, followed by those to its guards."""
         endpoint, node = self.endpoints[runner.number], self._nodes[runner.number]
         try:
-            async with asyncio.timeout(max(_LEAST_TIMEOUT_S, asking.deadline_s - self._clock())):
+            async with asyncio.timeout(max(_MIN_TIMEOUT_S, asking.deadline_s - self._clock())):
                 simulates = any(call.method == SIMULATES for call in runner.calls)
                 if simulates and not endpoint.speaks and self.speaks is not None:
                     runner.meter.trips += 1
@@ -293,7 +293,7 @@ class NodePool:
         self, number: int, calls: Sequence[RpcCall], deadline_s: float, meter: Meter
     ) -> list[Answer]:
         """Sends one request; again in halves where the node refuses it as too large."""
-        timeout_s = max(_LEAST_TIMEOUT_S, deadline_s - self._clock())
+        timeout_s = max(_MIN_TIMEOUT_S, deadline_s - self._clock())
         try:
             answers = await self._nodes[number].batch(calls, meter, timeout_s, budgeted=False)
         except NodeRefused as refused:

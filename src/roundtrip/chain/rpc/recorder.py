@@ -161,7 +161,7 @@ def _through_json(value: object) -> object:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-_MOST_PATH = 80
+_MAX_PATH = 80
 
 
 def first_difference(value: object, other: object) -> str:
@@ -175,7 +175,7 @@ def first_difference(value: object, other: object) -> str:
             key = next((n for n in range(len(value)) if _canonical(value[n]) != _canonical(other[n])), None)
             step = f"[{key}]"
         else:
-            return (path or ".")[:_MOST_PATH]
+            return (path or ".")[:_MAX_PATH]
         if key is None:
-            return (path or ".")[:_MOST_PATH]
+            return (path or ".")[:_MAX_PATH]
         value, other, path = value[key], other[key], path + step

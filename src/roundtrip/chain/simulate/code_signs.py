@@ -17,19 +17,19 @@ _SIGNS: dict[int, CodeSign] = {
 _COMPARES = frozenset({0x03, 0x14, 0x18})
 """SUB, EQ, XOR: what code compares two addresses with."""
 _AND, _POP = 0x16, 0x50
-_MOST_BYTES = 98_304
+_MAX_BYTES = 98_304
 """Four times the limit of EIP-170: the most that a Nitro chain can be set up for."""
 TRANSFERS = ((0xA9059CBB, 68), (0x23B872DD, 100))
 """The selector and the bytes of calldata of transfer(address,uint256) and of
 transferFrom(address,address,uint256)."""
-MOST_STEPS = 24_000
+MAX_STEPS = 24_000
 """Of each call: some five times what a usual token takes. What is not reached then is not read."""
 
 
 @lru_cache(maxsize=64)
 def code_signs(code: bytes) -> tuple[CodeSign, ...]:
     """The signs on the paths that a transfer can take, sorted. Takes some milliseconds at most."""
-    if len(code) > _MOST_BYTES:
+    if len(code) > _MAX_BYTES:
         return ()
     targets, present = scan(code)
     wanted = {_SIGNS[op] for op in present}
@@ -44,7 +44,7 @@ def code_signs(code: bytes) -> tuple[CodeSign, ...]:
 
     for selector, calldata_bytes in TRANSFERS:
         if seen != wanted:
-            CallWalk(code, targets, selector, calldata_bytes, watch).run(MOST_STEPS)
+            CallWalk(code, targets, selector, calldata_bytes, watch).run(MAX_STEPS)
     return tuple(sorted(seen))
 
 

@@ -25,7 +25,7 @@ Watch = Callable[[int, list[int]], None]
 
 _WORD_BITS, _SELECTOR_SHIFT, _ADDRESS_SHIFT, _SELECTOR_AT = 256, 224, 96, 28
 _WORD = 1 << _WORD_BITS
-_MOST_STACK = 1024
+_MAX_STACK = 1024
 _PUSH0, _PUSH32, _DUP1, _DUP16, _SWAP1, _SWAP16 = 0x5F, 0x7F, 0x80, 0x8F, 0x90, 0x9F
 _DIV, _EXP, _ISZERO, _AND, _SHL, _SHR = 0x04, 0x0A, 0x15, 0x16, 0x1B, 0x1C
 _CALLVALUE, _CALLDATALOAD, _CALLDATASIZE, _CODECOPY = 0x34, 0x35, 0x36, 0x39
@@ -64,7 +64,7 @@ _FOLDS: dict[int, Callable[[int, int], int]] = {
 }  # fmt: skip
 """What two constants give. The walk needs no other instruction: no compiler's dispatch uses one."""
 
-_MOST_BLOCK = 256
+_MAX_BLOCK = 256
 """Instructions that are walked without a look at the limit."""
 _BLOCK_STEPS, _VALUES_A_STEP = 8, 4
 """How many steps a block counts beside its instructions, and how many values on the stack count one more: to
@@ -184,7 +184,7 @@ class CallWalk:
         """The instructions up to the next jump, jump destination or end."""
         code, at = self._code, start
         instructions: list[tuple[int, int, int]] = []
-        while at < len(code) and len(instructions) < _MOST_BLOCK:
+        while at < len(code) and len(instructions) < _MAX_BLOCK:
             op = code[at]
             if op == _JUMPDEST and instructions:
                 break
@@ -218,7 +218,7 @@ class CallWalk:
                     return self._jump(operands, block.end, stack)
                 elif kind == _STOPS:
                     return None
-        if len(stack) > _MOST_STACK or block.end >= len(self._code):
+        if len(stack) > _MAX_STACK or block.end >= len(self._code):
             return None
         if block.end in self._targets:
             self._visit(block.end, stack)

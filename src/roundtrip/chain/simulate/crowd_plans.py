@@ -429,7 +429,7 @@ def company_attempts(member: Member, policy: Policy) -> tuple[Attempt, ...]:
     )
 
 
-_MOST_SELLING = 7
+_MAX_SELLING = 7
 """With the blocks of buys before them these take twelve seconds: the first attempt comes a second later."""
 
 
@@ -438,7 +438,7 @@ def _sell_blocks(
 ) -> list[PlannedBlock]:
     """Sells of a few of the others, each in a block of its own: some tokens allow one trade a block."""
     blocks = []
-    for member in others[:_MOST_SELLING]:
+    for member in others[:_MAX_SELLING]:
         plain = replace(member.wallet, way="usual", approves_all=False, share_bps=BPS)
         trader = CrowdTrader(place, setting, environment, plain, f"m{member.number}")
         *approvals, sell = sell_calls(trader, max(1, member.held_raw))

@@ -133,12 +133,12 @@ class _ValueRange:
     high: int
 
 
-_MOST_WORD = 2**256 - 1
-_ANY = _ValueRange(0, _MOST_WORD)
+_MAX_WORD = 2**256 - 1
+_ANY = _ValueRange(0, _MAX_WORD)
 
 
 def _range_between(low: int, high: int) -> _ValueRange:
-    return _ValueRange(low, high) if 0 <= low <= high <= _MOST_WORD else _ANY
+    return _ValueRange(low, high) if 0 <= low <= high <= _MAX_WORD else _ANY
 
 
 def _step(stack: list[_ValueRange], op: int, pushed: bytes, code_bytes: int) -> None:

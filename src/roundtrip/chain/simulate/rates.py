@@ -20,7 +20,7 @@ from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
 _KEPT_S = 30.0
-_MOST_DECIMALS = 36
+_MAX_DECIMALS = 36
 
 
 class RateSource(Protocol):
@@ -116,7 +116,7 @@ def read_rate(
             units = _units(price, asset, money, money_per_eth)
             if units > 0 and received and (best is None or received > best[0]):
                 best = (received, units, (*hops, QuoteHop(asset, fee)))
-    if best is None or decimals is None or decimals > _MOST_DECIMALS:
+    if best is None or decimals is None or decimals > _MAX_DECIMALS:
         return None
     return QuoteRate(asset, best[1], best[2], decimals)
 

@@ -31,9 +31,9 @@ _KEY = "(address,address,uint24,int24,address)"
 _PUSH0, _DUP1, _CALL = 0x5F, 0x80, 0xF1
 _WITH_TARGET = frozenset({_CALL, CALLCODE, DELEGATECALL, 0xFA})
 """CALL, CALLCODE, DELEGATECALL, STATICCALL."""
-_MOST_PRECOMPILE = 0x13
+_MAX_PRECOMPILE = 0x13
 """Of Ethereum's. Nitro's own start at 0x64, and tell its block number."""
-_MOST_STEPS = 60_000
+_MAX_STEPS = 60_000
 _PATHS = (
     *TRANSFERS,
     *(
@@ -41,9 +41,9 @@ _PATHS = (
         for name, more, words in (("beforeSwap", "", 11), ("afterSwap", "int256,", 12))
     ),
 )
-LEAST_ADDRESS = 1 << 64
+MIN_ADDRESS = 1 << 64
 """Lower values are numbers or precompiles: no contract's address starts with twelve zero bytes."""
-_MOST_IMMUTABLES = 64
+_MAX_IMMUTABLES = 64
 """Words at the end of a code, where Vyper keeps immutables."""
 
 
@@ -125,7 +125,7 @@ def read_access_list(answer: Answer, token: Address) -> TouchedContracts | None:
     try:
         read = msgspec.json.decode(answer, type=_ListAnswer)
         values = [int(entry.address, 16) for entry in read.access_list]
-        addresses = tuple(_address(value) for value in values if value >= LEAST_ADDRESS)
+        addresses = tuple(_address(value) for value in values if value >= MIN_ADDRESS)
     except (msgspec.DecodeError, ValueError, OverflowError):
         return None
     return TouchedContracts(addresses, not read.error) if token in addresses else None
@@ -170,9 +170,9 @@ def _large_constants(code: bytes) -> frozenset[int]:
     """The addresses and larger values that the code pushes, or has as immutables behind its instructions."""
     words = [pushed for _, _, pushed in reachable_instructions(code) if pushed]
     last = len(code) - _WORD_BYTES
-    tail = range(last, max(-1, last - _WORD_BYTES * _MOST_IMMUTABLES), -_WORD_BYTES)
+    tail = range(last, max(-1, last - _WORD_BYTES * _MAX_IMMUTABLES), -_WORD_BYTES)
     words += [code[at : at + _WORD_BYTES] for at in tail]
-    return frozenset(value for word in words if (value := int.from_bytes(word, "big")) >= LEAST_ADDRESS)
+    return frozenset(value for word in words if (value := int.from_bytes(word, "big")) >= MIN_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,36 +200,36 @@ def transfer_calls(code: bytes) -> TransferCalls:
     def watch(op: int, operands: list[int]) -> None:
         if op == SLOAD and operands[0] >= 0:
             slots.add(operands[0])
-        elif op in _WITH_TARGET and operands[1] >= LEAST_ADDRESS:
+        elif op in _WITH_TARGET and operands[1] >= MIN_ADDRESS:
             constants.add(operands[1] & ((1 << 160) - 1))
         elif op in _WITH_TARGET and not _is_named(operands[1]):
             unnamed.add(op)
 
     for selector, calldata_bytes in _PATHS:
         walk = TargetWalk(code, targets, selector, calldata_bytes, watch, set(kept))
-        steps += walk.run(_MOST_STEPS - steps)
-    if steps >= _MOST_STEPS:
+        steps += walk.run(_MAX_STEPS - steps)
+    if steps >= _MAX_STEPS:
         unnamed.add(_CALL)
     return TransferCalls(frozenset(unnamed), frozenset(slots), frozenset(constants))
 
 
 def _is_named(target: int) -> bool:
     if target >= 0:
-        return target <= _MOST_PRECOMPILE or target >= LEAST_ADDRESS
+        return target <= _MAX_PRECOMPILE or target >= MIN_ADDRESS
     return target in (CALLER, ORIGIN, ADDRESS, NAMED)
 
 
 def addresses_in_word(word: int) -> Iterator[Address]:
     """The addresses that a storage word may hold: it alone, or packed with others, also one that begins with
     up to three zero bytes."""
-    most_shift = 0 if word < 1 << 160 else 8 * (_WORD_BYTES - _ADDRESS_BYTES + _MOST_ZEROS)
+    most_shift = 0 if word < 1 << 160 else 8 * (_WORD_BYTES - _ADDRESS_BYTES + _MAX_ZEROS)
     for shift in range(0, most_shift + 1, 8):
         value = word >> shift & ((1 << 160) - 1)
-        if value >= LEAST_ADDRESS:
+        if value >= MIN_ADDRESS:
             yield _address(value)
 
 
-_MOST_ZEROS = 3
+_MAX_ZEROS = 3
 
 
 Slot = tuple[Address, int]

@@ -25,7 +25,7 @@ _PANICS = {
 """Every code of Solidity's Panic(uint256)."""
 _WORD = 32
 _SIZED = re.compile(r"(uint|int|bytes)([0-9]+)")
-_MOST_BYTES = 1024
+_MAX_BYTES = 1024
 """Longer reasons are cut: a revert may carry a megabyte."""
 _SHORT_HEX = 6
 """Length of an abbreviated address or hash: ``0x`` and four digits."""
@@ -38,7 +38,7 @@ def reason_in(data: bytes) -> str | None:
 
 def _read(data: bytes, opened: frozenset[bytes]) -> str | None:
     """``opened``: the selectors of the enclosing errors. None is decoded again, which bounds the nesting."""
-    head, body = data[:4], data[4:_MOST_BYTES]
+    head, body = data[:4], data[4:_MAX_BYTES]
     if head == _ERROR_STRING:
         return _error_string(data)
     if head == _PANIC and len(body) >= _WORD:
@@ -77,7 +77,7 @@ def shortfall_in(data: bytes) -> Shortfall | None:
     tokens, which could state any amount, come wrapped, and are not opened here."""
     error = KNOWN.get(data[:4])
     if error is not None and error.name == _ROUTER:
-        data = _wrapped_reason(error, data[4:_MOST_BYTES])
+        data = _wrapped_reason(error, data[4:_MAX_BYTES])
         error = KNOWN.get(data[:4])
     if data[:4] == _ERROR_STRING:
         return Shortfall(None) if _error_string(data) in _SHORT_TEXTS else None
@@ -94,7 +94,7 @@ def _wrapped_reason(error: KnownError, body: bytes) -> bytes:
     if offset < len(error.types) * _WORD:
         return b""
     length = int.from_bytes(body[offset : offset + _WORD], "big")
-    return body[offset + _WORD :][: min(length, _MOST_BYTES)]
+    return body[offset + _WORD :][: min(length, _MAX_BYTES)]
 
 
 def _with_arguments(error: KnownError, body: bytes) -> str:
@@ -140,10 +140,10 @@ def _argument(kind: str, word: bytes) -> str | None:
 
 def _error_string(data: bytes) -> str | None:
     """The text of Error(string), as far as it is there: its lengths and offsets are untrusted."""
-    body = data[4:_MOST_BYTES]
+    body = data[4:_MAX_BYTES]
     offset = int.from_bytes(body[:32], "big")
     if offset + 32 > len(body):
         offset = 32
     length = int.from_bytes(body[offset : offset + 32], "big")
-    text = body[offset + 32 :][: min(length, _MOST_BYTES)]
+    text = body[offset + 32 :][: min(length, _MAX_BYTES)]
     return text.decode("utf-8", "replace").rstrip("\0") or None

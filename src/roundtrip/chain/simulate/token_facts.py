@@ -51,7 +51,7 @@ _TWO_LOGICS = Missing("token", "its slots name two contracts that its code may r
 _RUNS_OTHERS = frozenset({CALLCODE, DELEGATECALL})
 _BEACON_GAS, _PROXY_GAS = 200_000, 1_000_000
 _PROXY_WORDS = 7
-_MOST_TEXT_BYTES = 512
+_MAX_TEXT_BYTES = 512
 """Longer names are cut before they become evidence."""
 
 
@@ -343,4 +343,4 @@ def _address(result: StepResult) -> Address | None:
 
 
 def _text_data(result: StepResult) -> str | None:
-    return "0x" + result.data[:_MOST_TEXT_BYTES].hex() if result.ok and result.data else None
+    return "0x" + result.data[:_MAX_TEXT_BYTES].hex() if result.ok and result.data else None

@@ -27,7 +27,7 @@ PLENTY_WEI = 10**6 * WEI_PER_ETH
 """The balance of a funded wallet: more than any trade needs."""
 GAS_SLACK = 5000
 """The cost of one more storage write: a call may meet another state in a later trip."""
-MOST_TIP_WEI = 10**8
+MAX_TIP_WEI = 10**8
 """The highest tip of a simulated wallet."""
 _NEXT_BLOCK_S = 1
 _SIZE_READER = "0x3d353b3d5260203df3"
@@ -58,7 +58,7 @@ class WalletCalls:
     ) -> "WalletCalls":
         """The calls with the wallet's real balance, or the least that a node accepts where that is more.
         After the calls, with the result ``ran``, the wallet also has the gas for a sell."""
-        required_wei = self.most_wei(replace(environment, max_fee_wei=environment.max_fee_wei + MOST_TIP_WEI))
+        required_wei = self.most_wei(replace(environment, max_fee_wei=environment.max_fee_wei + MAX_TIP_WEI))
         rest_wei = balance_wei + sum(ran.eth_changes_wei)
         rest_wei -= sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
         return replace(

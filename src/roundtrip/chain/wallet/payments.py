@@ -26,7 +26,7 @@ from roundtrip.venues.base import Log
 
 from .transactions import MinedTransaction, SentTransaction, decode_answer, read_transaction
 
-_MOST_NUMBER = 2**63
+_MAX_NUMBER = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ async def confirm(
 async def _read_finalized(node: RpcNode, meter: Meter) -> Finalized:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
     finalized = decode_answer(answer, _PaymentHeader, "final block").as_finalized()
-    if finalized.number >= _MOST_NUMBER:
+    if finalized.number >= _MAX_NUMBER:
         raise NodeLied("the number of the node's final block is out of bounds")
     return finalized
 

@@ -16,7 +16,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from roundtrip.chain.blocks.bloom import address_bits, log_bits, topic_bits
-from roundtrip.chain.blocks.spans import CHAINS_OWN_TYPES, LOGS_IN_A_ROW, MOST_TIMESTAMP_S, NodeLied
+from roundtrip.chain.blocks.spans import CHAINS_OWN_TYPES, LOGS_IN_A_ROW, MAX_TIMESTAMP_S, NodeLied
 from roundtrip.chain.rpc.client import NULL, REVERTED, Answer, Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
@@ -27,8 +27,8 @@ from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues.base import Log
 
 T = TypeVar("T")
-_MOST_WEI = 2**128
-_MOST_GAS_PRICE_WEI, _MOST_NUMBER = 2**96, 2**63
+_MAX_WEI = 2**128
+_MAX_GAS_PRICE_WEI, _MAX_NUMBER = 2**96, 2**63
 """Bounds above any value on a chain."""
 OUT_OF_GAS = "out of gas"
 _OUT_OF_GAS = re.compile(r"out ?of ?gas", re.IGNORECASE)
@@ -196,7 +196,7 @@ def read_block(answer: Answer, sent: SentTransaction) -> BlockAround:
     timestamp_s = int(block.timestamp, 16)
     if block.hash.lower() != block_hash or int(block.number, 16) != number:
         raise NodeLied("the node sent a different block than requested")
-    if timestamp_s > MOST_TIMESTAMP_S:
+    if timestamp_s > MAX_TIMESTAMP_S:
         raise NodeLied("the timestamp of the node's block is out of bounds")
     if not index < len(block.transactions) or block.transactions[index].hash.lower() != sent.hash:
         raise NodeLied("the node's block does not have the transaction at its index")
@@ -225,7 +225,7 @@ async def read_change(
         before_wei, after_wei = quantity(before), quantity(after)
     except NodeFault:
         return None
-    if not least_wei <= before_wei < _MOST_WEI or after_wei >= _MOST_WEI:
+    if not least_wei <= before_wei < _MAX_WEI or after_wei >= _MAX_WEI:
         return None
     return after_wei - before_wei
 
@@ -297,7 +297,7 @@ async def _as_mined(receipt: _TransactionReceipt, sent: SentTransaction) -> Mine
     if status not in (0, 1) or (not sent.is_the_chains_own() and gas_used > sent.gas_limit):
         raise NodeLied("the node sent an impossible receipt")
     gas_price_wei = int(receipt.effective_gas_price, 16)
-    if gas_price_wei >= _MOST_GAS_PRICE_WEI or receipt.place()[0] >= _MOST_NUMBER:
+    if gas_price_wei >= _MAX_GAS_PRICE_WEI or receipt.place()[0] >= _MAX_NUMBER:
         raise NodeLied("the receipt's numbers are out of bounds")
     if status == 0 and receipt.logs:
         raise NodeLied("the node sent logs of a failed transaction")

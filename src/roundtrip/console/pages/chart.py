@@ -24,7 +24,7 @@ _TRADES = page_operation(
 )  # fmt: skip
 _FOLLOWED = own_operation(followed_wallets, counts="never", errors=("busy",))
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_LEAST_ZEROS = 4
+_MIN_ZEROS = 4
 _DIGITS = 4
 _WIDTH, _HEIGHT = 600, 160
 LISTED = 30
@@ -79,7 +79,7 @@ def shorten_price(text: str | None, prefix: str = "") -> Markup:
     if whole != "0" or not digits:
         digits = fraction[: max(2, _DIGITS - len(whole))] if len(whole) < _DIGITS else ""
         shown = f"{int(whole):,}.{digits}".rstrip("0").rstrip(".") if digits else f"{int(whole):,}"
-    elif zeros < _LEAST_ZEROS:
+    elif zeros < _MIN_ZEROS:
         shown = f"0.{'0' * zeros}{digits[:_DIGITS].rstrip('0')}"
     else:
         shown = f"0.0{str(zeros).translate(_SUBSCRIPTS)}{digits[:_DIGITS].rstrip('0')}"

@@ -10,9 +10,9 @@ import msgspec
 from roundtrip.services.holders.launch_bundle import LaunchBundle, LaunchBuyer, LaunchGroup
 from roundtrip.services.holders.schema import PurseAnswer, TokenHolders
 
-MOST_IN_PURSE, MOST_DRAWN = 6, 16
+MAX_IN_PURSE, MAX_DRAWN = 6, 16
 """Wallets that are drawn of one purse, and in all. The table beneath has the rest."""
-_MOST_OF_GROUP = 8
+_MAX_OF_GROUP = 8
 """Wallets of a launch group in its drawing: more would overlap. The list below it has the rest."""
 _ROW, _TOP, _DOT_X = 38, 24, 160
 
@@ -67,7 +67,7 @@ def draw_ties(held: TokenHolders, launched: LaunchBundle) -> TieDrawing | None:
         if purse is not None and not purse.holding:
             continue  # Its wallets sold all: the table has them.
         members = [wallet for wallet in wallets if wallet.purse == number]
-        shown = members[: min(MOST_IN_PURSE, MOST_DRAWN - drawn)]
+        shown = members[: min(MAX_IN_PURSE, MAX_DRAWN - drawn)]
         if not shown or (number is None and not groups):
             continue
         y = _TOP + _ROW * drawn
@@ -122,7 +122,7 @@ class GroupDrawing(LaunchGroup, frozen=True):
 
 def lay_out_group(group: LaunchGroup) -> GroupDrawing:
     """The drawing of the group."""
-    drawn = group.wallets[:_MOST_OF_GROUP]
+    drawn = group.wallets[:_MAX_OF_GROUP]
     most_bps = max([wallet.bought_bps for wallet in drawn], default=0) or 1
     nodes = [
         DrawnBuyer(

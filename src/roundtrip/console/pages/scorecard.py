@@ -9,7 +9,7 @@ from roundtrip.console.support.page_operations import own_operation, page_operat
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.scorecard.page import ScorecardParams, scorecard
-from roundtrip.services.scorecard.report import MOST_NOTE, Reported, report_verdict
+from roundtrip.services.scorecard.report import MAX_NOTE, Reported, report_verdict
 
 _SCORECARD = page_operation(scorecard, counts="minute", shared_by=ScorecardParams.shared_as)
 _REPORT = own_operation(
@@ -59,4 +59,4 @@ def _render_form(
     fault: RoundtripError | None = None,
     status: int = 200,
 ) -> Response:
-    return visit.show("report_verdict.html", status, form=form, done=done, fault=fault, most_note=MOST_NOTE)
+    return visit.show("report_verdict.html", status, form=form, done=done, fault=fault, most_note=MAX_NOTE)

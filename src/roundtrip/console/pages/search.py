@@ -8,7 +8,7 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.names import clean
 from roundtrip.domain.base.pasted import find_only_word, find_words
-from roundtrip.services.lookup.look_up_answer import MOST_CHARACTERS, LookUpAnswer, LookUpParams
+from roundtrip.services.lookup.look_up_answer import MAX_CHARACTERS, LookUpAnswer, LookUpParams
 from roundtrip.services.lookup.suggest import SuggestParams, shared_as, suggest
 
 _LOOK_UP = find_operation("look_up", LookUpParams, LookUpAnswer)
@@ -50,7 +50,7 @@ def _shorten(text: str) -> str:
     """The query for ``look_up``: of a text that is too long for it, the one address or hash, with the chain
     that the text names. Raises ParamFault: the text has several."""
     query = clean(text, MAX_TEXT)
-    words = find_words(query) if len(query) > MOST_CHARACTERS else ()
+    words = find_words(query) if len(query) > MAX_CHARACTERS else ()
     if len(words) > 1:
         raise ParamFault(
             "bad_input", f"The text has {len(words)} different addresses or hashes. Look up one at a time."

@@ -79,9 +79,9 @@ _AFTER = "hx-trigger-after-settle"
 """The event of a piece that came: what to know before buying loads again, with what that piece knows."""
 _HOLDERS_S = 0.25
 """How long the page waits for its holders: it may show the verdict that much later."""
-_AWAY, _AGAIN_S, _MOST_EARLIER = ("upstream", "busy"), 10, 3
+_AWAY, _AGAIN_S, _MAX_EARLIER = ("upstream", "busy"), 10, 3
 """Errors after which the page shows what it has; how soon it tries again; how many verdicts it names."""
-_MOST_VERDICTS, _LEAST_WIDTH = 20, 6.0
+_MAX_VERDICTS, _MIN_WIDTH = 20, 6.0
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
 _CHANGE_STATES = {
     "can": "Can change",
@@ -314,7 +314,7 @@ async def _show_unchecked(visit: Visit, fault: RoundtripError) -> Response:
     """The page of a token that cannot be checked now: no verdict, and the rest that is known."""
     address = visit.address
     history = await _ask_or_none(visit, _HISTORY, HistoryParams(address))
-    earlier = [] if history is None else history.changes[:_MOST_EARLIER]
+    earlier = [] if history is None else history.changes[:_MAX_EARLIER]
     after_s = fault.retry_after_s or _AGAIN_S
     return visit.show(
         "token_away.html", fault.status, address=address, error=fault, earlier=earlier, after_s=after_s
@@ -353,7 +353,7 @@ class HistorySpan(NamedTuple):
 
 def draw_history(history: CheckHistory | None) -> list[HistorySpan]:
     """The token's verdicts from the oldest on. Empty: fewer than two are known."""
-    changes = [] if history is None else history.changes[:_MOST_VERDICTS]
+    changes = [] if history is None else history.changes[:_MAX_VERDICTS]
     if len(changes) < 2:
         return []
     oldest_first = changes[::-1]
@@ -364,8 +364,8 @@ def draw_history(history: CheckHistory | None) -> list[HistorySpan]:
         oldest_first, [*(later.checked_at for later in oldest_first[1:]), end], strict=True
     ):
         x = 600 * (change.checked_at - begin).total_seconds() / whole_s
-        width = max(_LEAST_WIDTH, 600 * (until - change.checked_at).total_seconds() / whole_s)
-        x, width = round(min(x, 600 - _LEAST_WIDTH), 1), round(width, 1)
+        width = max(_MIN_WIDTH, 600 * (until - change.checked_at).total_seconds() / whole_s)
+        x, width = round(min(x, 600 - _MIN_WIDTH), 1), round(width, 1)
         strip.append(HistorySpan(change, level_word(change.level, change.code), x, width))
     return strip
 

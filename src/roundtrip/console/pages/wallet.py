@@ -30,7 +30,7 @@ _LINKED = find_operation("linked_wallets", WalletParams, LinkedWallets)
 _SAID = page_operation(wallet_said, counts="never", bad_params="bad_address")
 _OWN = own_operation(own_of_wallet, counts="never", bad_params="bad_address")
 _KINDS = {"failed": "Failed transaction", "pending": "Waiting transaction"}
-_MOST_DRAWN = 12
+_MAX_DRAWN = 12
 """Wallets in one drawing: the list below it has the rest."""
 
 
@@ -94,7 +94,7 @@ _SORTS: Mapping[str, Callable[[ValuedPosition], Any]] = {
 """By what positions are sorted, the largest first; a value that is not known comes last."""
 _NO_GAIN = 1e-9
 """A gain of a smaller part of the cost is none: floats are not more exact."""
-_MOST_DAYS = 90
+_MAX_DAYS = 90
 """The chart has so many days: each more makes its bars thinner."""
 
 
@@ -159,10 +159,10 @@ def sum_gains(rows: Sequence[ValuedPosition]) -> GainSum | None:
 
 
 def draw_profit(days: Sequence[RealisedDay], now: datetime) -> list[ProfitBar]:
-    """A bar for each day with closings of the last ``_MOST_DAYS`` up to ``now``, with one scale for profits
+    """A bar for each day with closings of the last ``_MAX_DAYS`` up to ``now``, with one scale for profits
     (up) and losses (down). Empty: there is nothing but today."""
     ages = [(now.date() - day.day.date()).days for day in days]
-    shown = [(day, age) for day, age in zip(days, ages, strict=True) if age < _MOST_DAYS]
+    shown = [(day, age) for day, age in zip(days, ages, strict=True) if age < _MAX_DAYS]
     if len({age for _, age in shown} | {0}) < 2:
         return []
     high = max(0.0, *(day.profit_eth for day, _ in shown))
@@ -229,7 +229,7 @@ def draw_ties(answer: LinkedWallets) -> list[PayerTree]:
 
 
 def _lay_out_tree(heart: str, label: str, wallets: Sequence[str], own: str) -> PayerTree:
-    drawn = wallets[:_MOST_DRAWN]
+    drawn = wallets[:_MAX_DRAWN]
     nodes = [TreeNode(address, 24 + 30 * place, address == own) for place, address in enumerate(drawn)]
     height = max(30 * len(nodes) + 18, 96)
     return PayerTree(heart, label, nodes, height, height // 2, len(wallets) - len(nodes))

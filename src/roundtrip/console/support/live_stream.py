@@ -13,7 +13,7 @@ from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 
-MOST_PER_ADDRESS = 4
+MAX_PER_ADDRESS = 4
 """Streams of one address: a browser opens six connections to a host, and pages need some of them."""
 MOST = 500
 PAUSE_S = 1.0
@@ -94,7 +94,7 @@ class LiveBoards:
         read: ReadBoard,
         pause: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(PAUSE_S),
         most: int = MOST,
-        most_per_address: int = MOST_PER_ADDRESS,
+        most_per_address: int = MAX_PER_ADDRESS,
     ) -> None:
         self._read = read
         self._pause = pause

@@ -36,7 +36,7 @@ COOKIE = "roundtrip_session"
 SECURE_COOKIE = f"__Host-{COOKIE}"
 """The cookie's name over HTTPS: browsers accept a ``__Host-`` cookie only from this host and over TLS, so
 neither another host of the domain nor plain HTTP can replace the session."""
-_MOST_FIELDS = 50
+_MAX_FIELDS = 50
 _LAG_S = 30
 """An index that is less behind the chain is not called behind."""
 _PREFILLED_LINK = re.compile(
@@ -266,7 +266,7 @@ async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
         )
     body = await read_body(receive)
     try:
-        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS))
     except ValueError:
         raise CallerFault(
             "bad_input",

@@ -51,7 +51,7 @@ def address(text: str | None, page: str | None = None) -> Markup:
 
 
 _PART = re.compile(r'"[^"]*"|0x[0-9a-f]{64}|0x[0-9a-fA-F]{40}|\b\d+\.\d{7,}\b')
-_MOST_DIGITS = 6
+_MAX_DIGITS = 6
 
 
 def render_sentence(text: str) -> Markup:
@@ -91,7 +91,7 @@ def _shorten_decimal(text: str) -> str:
     if len(whole) > 3:
         return f"{int(whole):,}"
     zeros = len(decimals) - len(decimals.lstrip("0")) if whole == "0" else 0
-    digits = zeros + _MOST_DIGITS - (0 if whole == "0" else len(whole))
+    digits = zeros + _MAX_DIGITS - (0 if whole == "0" else len(whole))
     return f"{whole}.{decimals[:digits]}".rstrip("0").rstrip(".")
 
 

@@ -54,10 +54,10 @@ class Allowances:
 # Without look-alikes: 0 and o, 1, i and l.
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _SHORTEST, _TRIES_A_LENGTH = 4, 8
-MOST_TRIES = 4 * _TRIES_A_LENGTH
+MAX_TRIES = 4 * _TRIES_A_LENGTH
 """The most designations drawn for one account; 31 letters in seven places do not run out."""
 _AGENT_NAME = re.compile(r" *[0-9A-Za-z][0-9A-Za-z ]*")
-MOST_AGENT_NAME = 24
+MAX_AGENT_NAME = 24
 AGENT_NAME_PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ]*$"
 
 
@@ -74,8 +74,8 @@ def designation(chance: bytes, tries: int) -> str:
 def agent_name(text: str) -> str:
     """An agent's name with its spaces folded. Raises ValueError for anything but Latin letters, digits and
     spaces, and past 24 of them: it is shown on public boards, where look-alikes would deceive."""
-    if len(text) > MOST_AGENT_NAME or not _AGENT_NAME.fullmatch(text):
+    if len(text) > MAX_AGENT_NAME or not _AGENT_NAME.fullmatch(text):
         raise ValueError(
-            f'name must be 1 to {MOST_AGENT_NAME} Latin letters, digits and spaces, such as "Trader 7"'
+            f'name must be 1 to {MAX_AGENT_NAME} Latin letters, digits and spaces, such as "Trader 7"'
         )
     return " ".join(text.split())

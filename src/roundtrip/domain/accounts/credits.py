@@ -6,7 +6,7 @@ from roundtrip.domain.base.types import Address, TxHash
 
 USDG_UNITS = 10**6
 """Base units of one usdg."""
-MOST_CREDITS = 2**53 - 1
+MAX_CREDITS = 2**53 - 1
 """Of one account: the largest whole number that every JSON parser reads exactly."""
 
 

@@ -11,7 +11,7 @@ PREFIX = "rt_"
 SESSION_PREFIX = "rs_"
 START_LENGTH = 8
 """Characters of a key that are stored readable, to tell keys apart."""
-MOST_LIVE = 5
+MAX_LIVE = 5
 """Live keys of one account."""
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

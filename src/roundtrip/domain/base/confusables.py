@@ -119,13 +119,13 @@ _LOOKS_LIKE = {ord(character): text for text, all_of_it in CONFUSABLES.items() f
 _CHOICES = {"I": "il", "l": "li", "1": "1il", "|": "il", "0": "0o", "O": "o0"}
 """ASCII characters that look alike, each as it is written: a lower-case i is no l."""
 _PAIRS = {"rn": "m", "vv": "w", "VV": "w"}
-_MOST_READINGS = 256
+_MAX_READINGS = 256
 
 
 def list_readings(text: str) -> frozenset[str]:
     """What the cleaned text may pass for: in lower case, without accents, and with look-alikes replaced by
     plain letters and digits. The text itself in lower case is one of them. Empty: nothing of it is visible.
-    Where more than ``_MOST_READINGS`` are possible, a character is read as the same one everywhere."""
+    Where more than ``_MAX_READINGS`` are possible, a character is read as the same one everywhere."""
     shown = names.name(text)
     if shown is None:
         return frozenset()
@@ -155,7 +155,7 @@ def _read(text: str) -> list[str]:
     count = 1
     for options in choices:
         count *= len(options)
-    if count <= _MOST_READINGS:
+    if count <= _MAX_READINGS:
         return ["".join(letters) for letters in itertools.product(*choices)]
     ambiguous = sorted(set(text) & _CHOICES.keys())
     tables = itertools.product(*(_CHOICES[letter] for letter in ambiguous))

@@ -16,7 +16,7 @@ _CAIP = re.compile(r"eip155:([0-9]{1,12})(?::|/[a-z0-9-]{3,8}:)$", re.IGNORECASE
 """CAIP-10 (an account) or CAIP-19 (an asset), up to the address."""
 _SHORT_NAME = re.compile(r"(?<![0-9a-z.:/_-])([a-z0-9-]{2,16}):$", re.IGNORECASE | re.ASCII)
 """EIP-3770, up to the address."""
-_MOST_BEFORE = 200
+_MAX_BEFORE = 200
 """Characters before an address in which its chain is looked for."""
 _HOST = re.compile(r"https?://(?:www\.)?([a-z0-9.-]+)(?::[0-9]{1,5})?/[^\s]*$", re.IGNORECASE | re.ASCII)
 _BY_SHORT_NAME: Mapping[str, int] = MappingProxyType(
@@ -72,7 +72,7 @@ def find_only_word(text: str) -> PastedWord | None:
 
 def _find_chain(before: str) -> int | None:
     """The chain that the text before an address names for it."""
-    before = before[-_MOST_BEFORE:]
+    before = before[-_MAX_BEFORE:]
     if caip := _CAIP.search(before):
         return int(caip[1])
     if short := _SHORT_NAME.search(before):

@@ -92,7 +92,7 @@ class OtherPool:
     against: Address
 
 
-MOST_OTHERS_NAMED = 3
+MAX_OTHERS_NAMED = 3
 """Anybody can make pools against a token of their own: so many are named, and the rest are counted."""
 MAX_OTHERS_COUNTED = 1000
 MAX_VENUES_A_TOKEN = 256

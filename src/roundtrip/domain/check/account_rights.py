@@ -58,7 +58,7 @@ def rights_sentence(evidence: Evidence, policy: Policy) -> str:
     return f"{'; '.join((_tried_text(subject, rights), *_untried_texts(rights)))}."
 
 
-_MOST_MORE = 3
+_MAX_MORE = 3
 
 
 def _more_text(rights: AccountRights, named: OwnerCall) -> str:
@@ -71,7 +71,7 @@ def _more_text(rights: AccountRights, named: OwnerCall) -> str:
             who = "" if call.sender == named.sender else f" by {_caller(call).rstrip(',')}"
             of = "" if call.target is None else f", of {call.target}"
             texts.append(f"function {call.function}{of}{who}")
-    return f"; so can {'; '.join(texts[:_MOST_MORE])}" if texts else ""
+    return f"; so can {'; '.join(texts[:_MAX_MORE])}" if texts else ""
 
 
 def _subject(owner: Address | Missing | None, rights: AccountRights | Missing) -> str:

@@ -46,7 +46,7 @@ def outputs_of_buys(
 
 V3_SPACINGS = MappingProxyType({100: 1, 500: 10, 3000: 60, 10_000: 200})
 """The tick spacing of each fee tier (UniswapV3Factory.sol)."""
-_MOST_PAUSES = 64
+_MAX_PAUSES = 64
 _WORD = 256
 """A swap pauses at the end of each word of the pool's bitmap of ticks, and rounds there."""
 
@@ -65,7 +65,7 @@ class _PoolRange:
         """What the pool gives for an amount. Raises ValueError at the end of all prices, and for a buy that
         moves the price so far that computing it would take long."""
         given = 0
-        for _ in range(_MOST_PAUSES):
+        for _ in range(_MAX_PAUSES):
             target = sqrt_price_x96_at(min(max(self._next_pause(), MIN_TICK), MAX_TICK))
             if target == self.price:
                 break

@@ -6,7 +6,7 @@ from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import PoolFacts
 
 from .buy_math import outputs_of_buys
-from .curve import MOST_TAKEN_BPS
+from .curve import MAX_TAKEN_BPS
 from .evidence import (
     AnyLaunch,
     CompletedBuy,
@@ -90,7 +90,7 @@ def _by_launchpad(
     if fee_bps is None or (launch.phase == "curve" and not isinstance(state, Curve)):
         return None, None, None, None
     snipe_bps = state.snipe_bps if isinstance(state, Curve) and not state.closed else 0
-    buy_bps = min(MOST_TAKEN_BPS - fee_bps, creator_bps + snipe_bps)
+    buy_bps = min(MAX_TAKEN_BPS - fee_bps, creator_bps + snipe_bps)
     pool_bps = _both_ways(fee_bps, fee_bps)
     stated_bps = max(0, _both_ways(fee_bps + buy_bps, fee_bps + creator_bps) - pool_bps)
     if taken_bps is None:

@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import BPS
 
 from .evidence import CompletedBuy, Curve
 
-MOST_TAKEN_BPS = 9900
+MAX_TAKEN_BPS = 9900
 """A buyer keeps at least one percent, whatever the snipe tax."""
 
 
@@ -29,7 +29,7 @@ def _net(curve: Curve, quote_in_raw: int, snipe_bps: int) -> int:
 
 def buy(curve: Curve, quote_in_raw: int, snipe_bps: int) -> CurveBuy:
     """The buy of ``quote_in_raw``; the end of the sale caps it and refunds the rest."""
-    snipe_bps = max(0, min(snipe_bps, MOST_TAKEN_BPS - curve.fee_bps - curve.creator_tax_bps))
+    snipe_bps = max(0, min(snipe_bps, MAX_TAKEN_BPS - curve.fee_bps - curve.creator_tax_bps))
     net = _net(curve, quote_in_raw, snipe_bps)
     tokens = net * curve.token_raw // (curve.quote_raw + net)
     sellable = curve.token_raw - curve.reserved_raw
@@ -42,7 +42,7 @@ def buy(curve: Curve, quote_in_raw: int, snipe_bps: int) -> CurveBuy:
 
 def after_buy(curve: Curve, bought: CurveBuy, snipe_bps: int) -> tuple[int, int]:
     """Quote (with its phantom part) and tokens in the curve after ``bought``."""
-    snipe_bps = max(0, min(snipe_bps, MOST_TAKEN_BPS - curve.fee_bps - curve.creator_tax_bps))
+    snipe_bps = max(0, min(snipe_bps, MAX_TAKEN_BPS - curve.fee_bps - curve.creator_tax_bps))
     return curve.quote_raw + _net(curve, bought.spent_raw, snipe_bps), curve.token_raw - bought.tokens_raw
 
 

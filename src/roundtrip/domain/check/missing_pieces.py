@@ -32,7 +32,7 @@ from .venue_code import (
 from .venue_reading import Status, VenueReading
 
 _REFUSED = RefusedCall("sell", None, 0)
-_LEAST_LOSS = -BPS * BPS
+_MIN_LOSS = -BPS * BPS
 _NEARLY = ("nearly", "nearly_hour", "nearly_day")
 _SELLS = ("full", "hour", "day", "half", "pieces", "route", *_NEARLY)
 """The fields of the sells that a code depends on."""
@@ -225,15 +225,14 @@ class _Venue:
     def _sells(self) -> Iterator[tuple[SellResult, ...]]:
         """Every combination of results of the missing sells. An unknown loss takes the least value."""
         reading = self._reading
-        half_sold = Sale(_LEAST_LOSS, self._policy.half_bps, True)
-        laters = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), _REFUSED)
+        half_sold = Sale(_MIN_LOSS, self._policy.half_bps, True)
+        laters = (Sale(_MIN_LOSS, BPS, True), Sale(_MIN_LOSS, BPS, False), _REFUSED)
         hours, days = (_choices(sell, laters) for sell in (reading.hour, reading.day))
         halves = _choices(reading.half, (half_sold, _REFUSED))
         pieces, routes = (
-            _choices(sell, (Sale(_LEAST_LOSS, BPS, True), _REFUSED))
-            for sell in (reading.pieces, reading.route)
+            _choices(sell, (Sale(_MIN_LOSS, BPS, True), _REFUSED)) for sell in (reading.pieces, reading.route)
         )
-        parts = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, self._policy.half_bps, True), _REFUSED)
+        parts = (Sale(_MIN_LOSS, BPS, True), Sale(_MIN_LOSS, self._policy.half_bps, True), _REFUSED)
         nearly = (_choices(sell, parts) for sell in reading.nearly_sells())
         return product(self._full_sells(), hours, days, halves, pieces, routes, *nearly)
 
@@ -243,7 +242,7 @@ class _Venue:
             return [reading.full]
         best = reading.full_at_best
         if best is None:
-            return [Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), Sale(0, 1, False), _REFUSED]
+            return [Sale(_MIN_LOSS, BPS, True), Sale(_MIN_LOSS, BPS, False), Sale(0, 1, False), _REFUSED]
         fulls: list[SellResult] = [best, replace(best, whole=False)]
         if best.share_bps >= self._policy.sellable_share_bps:
             # The unknown environment may have sold too small a part.

@@ -36,7 +36,7 @@ LIFE: MappingProxyType[tuple[State, Event], State] = MappingProxyType(
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S
 """By the chain's clock: later events prove nothing."""
-MOST_OPEN, MOST_A_DAY = 10, 5
+MAX_OPEN, MAX_A_DAY = 10, 5
 """Open flags of an account, and flags that it makes in a day of UTC."""
 RUNS_WEI = 3 * 10**17
 """A token runs when what 0.1 eth bought sells for this."""

@@ -16,9 +16,9 @@ MARKS: tuple[Mark, ...] = ("good", "bad", "scam")
 PEOPLE = 3
 OLD = timedelta(days=7)
 """The age from which an account counts."""
-MOST_MARKS = 500
+MAX_MARKS = 500
 """Of one account."""
-MOST_NAME = 24
+MAX_NAME = 24
 
 
 def name_key(name: str) -> str:

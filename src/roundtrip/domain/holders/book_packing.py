@@ -8,10 +8,10 @@ from typing import Any
 
 from roundtrip.domain.base.types import Address
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """The longest table that is read, decompressed: six million rows."""
 
-_MOST_LISTS = 500
+_MAX_LISTS = 500
 """The most lists that the JSON may hold: a hundred thousand nested ones crash its parser."""
 
 _LEVEL = 1
@@ -38,7 +38,7 @@ def pack(header: dict[str, Any], addresses: Sequence[Address], columns: Iterable
 def unpack(data: bytes) -> tuple[dict[str, Any], list[Address], list[list[int | None]]]:
     """Decodes ``pack``. Raises ValueError for anything else."""
     head, _, rest = _decompress(data).partition(b"\n")
-    if head.count(b"[") + head.count(b"{") > _MOST_LISTS:
+    if head.count(b"[") + head.count(b"{") > _MAX_LISTS:
         raise ValueError("more lists than a table tells")
     header = json.loads(head)
     rows = header.pop("rows", None) if isinstance(header, dict) else None
@@ -57,7 +57,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[Address], list[list[int | 
 def _decompress(data: bytes) -> bytes:
     reader = zlib.decompressobj()
     try:
-        plain = reader.decompress(data, MOST_BYTES)
+        plain = reader.decompress(data, MAX_BYTES)
     except zlib.error as error:
         raise ValueError("not compressed") from error
     if not reader.eof or reader.unused_data:

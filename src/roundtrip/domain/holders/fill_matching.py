@@ -36,7 +36,7 @@ its fee in the token, on top; the launchpad's at most 11 % (its fee and the high
 other sale a curve, a v3 pool or a v4 pool reports exactly what it received; for a buy at least what it paid
 out, as a hook takes its fee from that. So nothing above the reported amount was bought."""
 
-_MOST_RUNS = 10_000
+_MAX_RUNS = 10_000
 """The most trades times transfers that are searched for runs; larger products are matched altogether."""
 
 _Key = TypeVar("_Key")
@@ -92,7 +92,7 @@ def _match_venue(
         result.parcels.append(FillParcel((fills[0],), {number: min(amount, fills[0].token_raw)}))
         return
     fills = _match_equal(fills, outflows, result)
-    if len(fills) * len(outflows) <= _MOST_RUNS:
+    if len(fills) * len(outflows) <= _MAX_RUNS:
         fills = [fill for fill in fills if not _match_run(fill, outflows, may_share, result)]
     if not fills or not outflows:
         return

@@ -18,7 +18,7 @@ FRESH_S = 3 * 86_400
 """A wallet is fresh if its first activity precedes its first buy by at most this long."""
 MIN_BUNDLE = 3
 """This many launch buyers with one funder, or in one transaction, are a bundle."""
-MOST_FUNDED = 500
+MAX_FUNDED = 500
 """A funder that sent more wallets their first eth groups nothing: it is an exchange or a bridge."""
 MIN_BOUGHT_PART = 100_000
 """A wallet that bought at most one part in this many of the supply may have been sent it by a stranger."""
@@ -298,7 +298,7 @@ def may_group(inputs: HolderInputs, funder: Address) -> bool:
     """A funder may group once it is known to have funded few wallets. The deployer may group however many he
     funded: he is not an exchange."""
     family = inputs.families.get(funder)
-    is_few = family is not None and family <= MOST_FUNDED
+    is_few = family is not None and family <= MAX_FUNDED
     return (is_few or is_deployer(inputs, funder)) and not _is_shared_funder(inputs, funder)
 
 
@@ -313,7 +313,7 @@ def busy_funders(inputs: HolderInputs, launch: LaunchBuys) -> list[tuple[Address
     paid: dict[Address, set[Address]] = {}
     for buy in launch.buys:
         funder = inputs.wallets.get(buy.wallet, UNKNOWN).funder
-        if funder is not None and inputs.families.get(funder, 0) > MOST_FUNDED:
+        if funder is not None and inputs.families.get(funder, 0) > MAX_FUNDED:
             paid.setdefault(funder, set()).add(buy.wallet)
     counts = [
         (funder, len(wallets))

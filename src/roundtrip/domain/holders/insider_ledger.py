@@ -6,7 +6,7 @@ from roundtrip.domain.base.types import Address
 
 from .token_flows import WalletFlow
 
-MOST_COUNTERPARTIES = 1_000
+MAX_COUNTERPARTIES = 1_000
 """How many counterparties' net balances are kept for an insider, the largest ones. What comes back from
 another counterparty counts as received again."""
 
@@ -43,9 +43,9 @@ def record_flow(
     elif kind == "moved" and other is not None:
         ledger.moved_raw += amount
         moved_to[other] = moved_to.get(other, 0) + amount
-        if len(moved_to) > 2 * MOST_COUNTERPARTIES:
+        if len(moved_to) > 2 * MAX_COUNTERPARTIES:
             ranked = sorted(moved_to, key=lambda wallet: (-moved_to[wallet], wallet))
-            for wallet in ranked[MOST_COUNTERPARTIES:]:
+            for wallet in ranked[MAX_COUNTERPARTIES:]:
                 del moved_to[wallet]
     elif kind == "got" and other in moved_to:
         returned_raw = min(amount, moved_to[other])

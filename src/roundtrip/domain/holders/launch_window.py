@@ -52,11 +52,11 @@ LARGEST_BUYERS = 2
 MAX_EARLY_BUYERS = 8
 """The first buy of so many unrelated wallets is kept, as the first ones may turn out to be the deployer's."""
 
-MOST_LAUNCH_BUYERS = 2_000
+MAX_LAUNCH_BUYERS = 2_000
 """The most buyers that a launch reports, those who bought the most, so that dust hides no buyer."""
 
 
-MOST_TXS = 8
+MAX_TXS = 8
 """The most transactions reported of a wallet's buys: the first, and those with the largest amounts."""
 
 
@@ -117,16 +117,16 @@ class Window:
             self.buys[wallet] = (buy[0] + amount_raw, _merge_txs(buy[1], txs), buy[2])
             return
         self.buys[wallet] = (amount_raw, txs, block_number)
-        if len(self.buys) > 2 * MOST_LAUNCH_BUYERS:
+        if len(self.buys) > 2 * MAX_LAUNCH_BUYERS:
             biggest = self.biggest()
             self.left_out += len(self.buys) - len(biggest)
             self.buys = biggest
 
     def biggest(self) -> dict[Address, _Buy]:
         """The buys that are reported; of equals the first."""
-        if len(self.buys) <= MOST_LAUNCH_BUYERS:
+        if len(self.buys) <= MAX_LAUNCH_BUYERS:
             return self.buys
-        ranked = sorted(self.buys, key=lambda wallet: -self.buys[wallet][0])[:MOST_LAUNCH_BUYERS]
+        ranked = sorted(self.buys, key=lambda wallet: -self.buys[wallet][0])[:MAX_LAUNCH_BUYERS]
         wallets = set(ranked)
         return {wallet: buy for wallet, buy in self.buys.items() if wallet in wallets}
 
@@ -158,12 +158,12 @@ def read_window(encoded: Any) -> Window:
 
 
 def _merge_txs(first: _Txs, second: _Txs) -> _Txs:
-    """Both in their order. Beyond ``MOST_TXS`` the smallest are dropped, but never the first."""
+    """Both in their order. Beyond ``MAX_TXS`` the smallest are dropped, but never the first."""
     sums = dict(first)
     for tx_hash, amount_raw in second:
         sums[tx_hash] = sums.get(tx_hash, 0) + amount_raw
-    if len(sums) > MOST_TXS:
-        for tx_hash in sorted(list(sums)[1:], key=lambda tx_hash: sums[tx_hash])[: len(sums) - MOST_TXS]:
+    if len(sums) > MAX_TXS:
+        for tx_hash in sorted(list(sums)[1:], key=lambda tx_hash: sums[tx_hash])[: len(sums) - MAX_TXS]:
             del sums[tx_hash]
     return tuple(sums.items())
 

@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import Address, TxHash
 
 from .book import LaunchBuys
 from .findings import (
-    MOST_FUNDED,
+    MAX_FUNDED,
     UNKNOWN,
     HolderInputs,
     balance_raw,
@@ -21,7 +21,7 @@ from .findings import (
 from .launch_groups import BuyerGroup, join_groups
 
 _MIN_TIED = 2
-_SPANS_S = ((100, 86_400), (MOST_FUNDED, 3_600))
+_SPANS_S = ((100, 86_400), (MAX_FUNDED, 3_600))
 """How far apart two payments of one funder tie, by how many wallets he paid first, at most. One person's
 wallets are paid in one go; a faucet pays strangers all day."""
 

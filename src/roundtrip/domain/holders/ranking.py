@@ -15,7 +15,7 @@ KEPT = 400
 """How many wallets with the largest balances are remembered."""
 _LEAST = 100
 """How many leaders must be certain for the remembered ranking to be used."""
-MOST_MOVED = 20_000
+MAX_MOVED = 20_000
 """If more wallets moved, ranking all of them is as fast."""
 
 
@@ -35,7 +35,7 @@ class HolderRanking:
         if self.moved is None:
             return
         self.moved.update(wallets)
-        if len(self.moved) > MOST_MOVED:
+        if len(self.moved) > MAX_MOVED:
             self.moved = None
 
     def look(self, wallets: Mapping[Address, HolderColumns]) -> tuple[list[Address], list[Address]]:

@@ -45,7 +45,7 @@ class NonWallets:
     beside: frozenset[Address]
 
 
-MOST_LOTS = 256
+MAX_LOTS = 256
 """How many origins one holder keeps apart. Beyond that, the oldest half is taken to have stayed: tokens of
 ten thousand wallets passed around in a ring would take forever, and a trade can be hidden behind other
 wallets with two transactions anyway."""
@@ -252,9 +252,9 @@ class _TokenPaths:
             lots[-1] = (origin, lots[-1][1] + amount)
         else:
             lots.append((origin, amount))
-            if len(lots) > MOST_LOTS:
-                self._record_stay(recipient, lots[: MOST_LOTS // 2])
-                del lots[: MOST_LOTS // 2]
+            if len(lots) > MAX_LOTS:
+                self._record_stay(recipient, lots[: MAX_LOTS // 2])
+                del lots[: MAX_LOTS // 2]
 
     def _end_at(self, place: Address, origin: Address, amount: int) -> None:
         if place not in self.places.pools:

@@ -10,8 +10,8 @@ from roundtrip.domain.base.types import BPS, Numeric, plain_decimal
 
 PRICE_DECIMALS = 36
 PRICE_ONE = 10**PRICE_DECIMALS
-MOST_CANDLES = 300
-LEAST_RAW = 1_000
+MAX_CANDLES = 300
+MIN_RAW = 1_000
 """A trade of fewer base units of either side sets no price: its rounding alone could move it by a
 thousandth."""
 CandleSpan = Literal["1m", "5m", "1h", "1d"]
@@ -50,8 +50,8 @@ class Candle:
 
 
 def choose_span(age_s: int) -> CandleSpan:
-    """The shortest span that shows ``age_s`` seconds with ``MOST_CANDLES``; else the longest."""
-    return next((name for name, span_s in SPANS.items() if age_s <= MOST_CANDLES * span_s), "1d")
+    """The shortest span that shows ``age_s`` seconds with ``MAX_CANDLES``; else the longest."""
+    return next((name for name, span_s in SPANS.items() if age_s <= MAX_CANDLES * span_s), "1d")
 
 
 def fold_candles(buckets: Iterable[TradeBucket]) -> list[Candle]:

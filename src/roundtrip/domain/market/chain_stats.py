@@ -10,7 +10,7 @@ BEHIND_S = 10
 """The index may be this much older than the newest block, a hundred blocks of a real chain, and the node this
 much older than the index, before it counts as behind."""
 _BEHIND_BLOCKS = 100
-LEAST_COVERED_S = 60
+MIN_COVERED_S = 60
 """A rate per minute needs at least a minute."""
 
 
@@ -37,7 +37,7 @@ def covered_s(window_s: int, now_s: int, followed_from_s: int) -> int:
 
 def per_minute(count: int, seconds: int) -> float | None:
     """``count`` in ``seconds`` as a rate per minute; None where the time is too short."""
-    return round(count * 60 / seconds, 1) if seconds >= LEAST_COVERED_S else None
+    return round(count * 60 / seconds, 1) if seconds >= MIN_COVERED_S else None
 
 
 def is_node_behind(head: BlockRef, followed: BlockRef) -> bool:

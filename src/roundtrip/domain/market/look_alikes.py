@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import Address
 
 COUNTED_TRADERS = 1_000
 """Wallets that traded a token are counted up to this number."""
-LEAST_TRADERS = 10
+MIN_TRADERS = 10
 """A token that fewer wallets traded is nothing that anybody would pass for."""
 
 
@@ -58,6 +58,4 @@ def _is_older(other: Namesake, own: Namesake) -> bool:
 
 
 def _is_larger(other: Namesake, own: Namesake) -> bool:
-    return other.traders >= LEAST_TRADERS and (
-        other.traders > own.traders or other.traders >= COUNTED_TRADERS
-    )
+    return other.traders >= MIN_TRADERS and (other.traders > own.traders or other.traders >= COUNTED_TRADERS)

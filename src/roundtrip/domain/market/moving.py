@@ -23,14 +23,14 @@ SHARED_PURSE = 10
 count as one. New users have young wallets, paid by exchanges and bridges, and on a new index every wallet is
 young: without them the board would be empty. A false crowd then costs thirty paid wallets, and is noise:
 every listed token can be sold to the launchpad's contracts, or was sold in a check."""
-MOST_OF_A_SORT = 30
+MAX_OF_A_SORT = 30
 """Tokens that are examined closely, each of those shown without a proof, with one, and held back: a flood of
 one sort does not push out another."""
 PROVEN_FOR_S = 3600
 """How long a sell that went through counts: an owner or a hook can switch selling off later."""
 CHECKED_EVERY_S = 600
 """The board does not check a token again within this time, whatever the result was."""
-MOST_CHECKED = 30
+MAX_CHECKED = 30
 """Tokens to check, those with most money: more than the board has rows."""
 
 SELLS = frozenset({"ok", "toll_pool", "thin_pool", "high_fees", "heavy_fees"})
@@ -173,7 +173,7 @@ def flows_to_count(flows: Iterable[MoneyFlow], now_s: float) -> list[MoneyFlow]:
     for flow in rank_flows(flows):
         sort = standing(flow, now_s), flow.is_launchpads()
         counts[sort] = counts.get(sort, 0) + 1
-        if counts[sort] <= MOST_OF_A_SORT:
+        if counts[sort] <= MAX_OF_A_SORT:
             counted.append(flow)
     return counted
 
@@ -207,7 +207,7 @@ def board(flows: Iterable[MoneyFlow], wallets: WalletOrigins[int], from_s: int, 
 
 MovingGroup = Literal["listed", "danger", "checking"]
 """Where people see a token: proven to sell, found to be dangerous, or not proven yet."""
-MOST_OF_A_GROUP: Mapping[MovingGroup, int] = MappingProxyType({"listed": 30, "danger": 10, "checking": 10})
+MAX_OF_A_GROUP: Mapping[MovingGroup, int] = MappingProxyType({"listed": 30, "danger": 10, "checking": 10})
 
 
 def group(flow: MoneyFlow, now_s: float) -> MovingGroup:
@@ -228,7 +228,7 @@ def group_flows(
     rows = []
     for flow in rank_flows(flows):
         its_group = group(flow, now_s)
-        if counts[its_group] < MOST_OF_A_GROUP[its_group] and crowd(flow.buyers, wallets, from_s) >= CROWD:
+        if counts[its_group] < MAX_OF_A_GROUP[its_group] and crowd(flow.buyers, wallets, from_s) >= CROWD:
             counts[its_group] += 1
             rows.append((its_group, flow))
     return rows

@@ -2,7 +2,7 @@
 
 from roundtrip.domain.base.types import WEI_PER_ETH
 
-MOST_MICRO_USD = 2**63 - 1
+MAX_MICRO_USD = 2**63 - 1
 """Nine trillion dollars, the range of a bigint: nothing is worth more."""
 _Q96 = 1 << 96
 
@@ -29,8 +29,8 @@ def worth_usdg(quote_raw: int, usdg_raw: int) -> int:
 
 
 def capped_usdg(quote_raw: int, usdg_raw: int) -> int:
-    """The same, at most ``MOST_MICRO_USD``."""
-    return min(worth_usdg(quote_raw, usdg_raw), MOST_MICRO_USD)
+    """The same, at most ``MAX_MICRO_USD``."""
+    return min(worth_usdg(quote_raw, usdg_raw), MAX_MICRO_USD)
 
 
 def worth_wei(micro_usd: int, eth_usdg_raw: int) -> int:

@@ -25,7 +25,7 @@ SPANS: MappingProxyType[str, int | None] = MappingProxyType(
     {"24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400, "all": None}
 )
 """Seconds that each board looks back; None: to the beginning."""
-MOST_WINNERS = 100
+MAX_WINNERS = 100
 """Ranks of a board that are stored."""
 
 
@@ -84,7 +84,7 @@ def board(closings: Iterable[ClosedToken], counts: Callable[[ClosedToken], bool]
     winners = [_winner(wallet, own_closings) for wallet, own_closings in by_wallet.items()]
     winners = [winner for winner in winners if winner.profit_wei > 0]
     winners.sort(key=lambda winner: (-winner.profit_wei, winner.closed, winner.wallet))
-    return winners[:MOST_WINNERS]
+    return winners[:MAX_WINNERS]
 
 
 def _winner(wallet: Address, closings: list[ClosedToken]) -> RankedWinner:

@@ -10,7 +10,7 @@ the same in Python.
 
 from typing import Literal
 
-LEAST_SELLS = 3
+MIN_SELLS = 3
 """The fewest counted sells of an entry; of one position or of several."""
 
 Who = Literal["all", "agents", "people"]

@@ -15,12 +15,12 @@ from roundtrip.domain.base.types import WEI_PER_ETH, Address, Numeric
 START_WEI = WEI_PER_ETH
 """The starting balance."""
 GIFT_WEI = WEI_PER_ETH
-LEAST_WEI = WEI_PER_ETH // 1000
+MIN_WEI = WEI_PER_ETH // 1000
 """The smallest buy, and the smallest sell of a part. An account with less and no holdings can do nothing, and
 gets a gift."""
 AT_ONCE_S = 600
 """Trades of one token within this time of each other are priced as one."""
-MOST_POSITIONS = 50
+MAX_POSITIONS = 50
 """Open ones of one account: all of them are valued in one round trip."""
 WEEK_S = 7 * 86_400
 GIVEN_UP_S = WEEK_S
@@ -191,7 +191,7 @@ def turn_week(account: PracticePurse, positions: Iterable[PracticePosition], now
     lost = tuple(position for position in open_positions if position.is_stuck)
     trades = [write_off(position)[1] for position in lost]
     account = replace(account, week_s=week_s)
-    if account.eth_wei < LEAST_WEI and len(lost) == len(open_positions):
+    if account.eth_wei < MIN_WEI and len(lost) == len(open_positions):
         account = replace(account, eth_wei=account.eth_wei + GIFT_WEI, given_wei=account.given_wei + GIFT_WEI)
         trades.append(PracticeTrade("gift", None, 0, GIFT_WEI, 0, None))
     return MondayTurn(account, lost, tuple(trades))

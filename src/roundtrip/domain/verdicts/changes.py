@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 Change = Literal["code", "level", "loss"]
-LEAST_LOSS_CHANGE_BPS = 100
+MIN_LOSS_CHANGE_BPS = 100
 """A smaller difference of the loss is the market's: one trade in the pool moves it."""
 
 
@@ -70,6 +70,6 @@ def _find_changes(span: VerdictSpan, verdict: PastVerdict) -> tuple[Change, ...]
     loss_bps, loss_before_bps = verdict.loss_bps, span.loss_bps
     if loss_bps is None or loss_before_bps is None:
         return tuple(changed)
-    if abs(loss_bps - loss_before_bps) >= LEAST_LOSS_CHANGE_BPS:
+    if abs(loss_bps - loss_before_bps) >= MIN_LOSS_CHANGE_BPS:
         changed.append("loss")
     return tuple(changed)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 _NUMBER = "[0-9]{1,15}"
 _POSITION = re.compile(rf"{_NUMBER}(?:\.{_NUMBER}){{6}}")
-_MOST_ON_CHAIN = 2**31 - 1
+_MAX_ON_CHAIN = 2**31 - 1
 """Blocks, logs and their times are of four bytes in the database."""
 LATE_S = 30.0
 """How long an id that was skipped is waited for: its transaction may end after one with a higher id."""
-_MOST_MISSING = 10_000
+_MAX_MISSING = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def parse_position(text: str) -> StreamPosition:
     if not _POSITION.fullmatch(text):
         raise ValueError("no id of an event")
     position = StreamPosition(*map(int, text.split(".")))
-    if max(position.block, position.log, position.block_s) > _MOST_ON_CHAIN:
+    if max(position.block, position.log, position.block_s) > _MAX_ON_CHAIN:
         raise ValueError("no id of an event: no block of a chain")
     return position
 
@@ -55,7 +55,7 @@ class IdTracker:
         """A row came to light."""
         self.missing.pop(row_id, None)
         if row_id > self.last:
-            first = max(self.last + 1, row_id - _MOST_MISSING)
+            first = max(self.last + 1, row_id - _MAX_MISSING)
             self.missing.update(dict.fromkeys(range(first, row_id), now_s))
             self.last = row_id
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 from roundtrip.domain.base.types import BPS
 
-MOST_SCORE = 100
+MAX_SCORE = 100
 
 EXCHANGE_WALLETS = 500
 """A wallet that sent more wallets than this their first eth is an exchange or a bridge: its customers have
@@ -27,17 +27,17 @@ WINDOW_S = 2
 """The limit where blocks come slowly and ten of them are no moment. Block times are whole seconds, so those
 of one second may differ by two."""
 
-LEAST_SHARED = 3
+MIN_SHARED = 3
 """The fewest shared tokens where only trades link two wallets: one or two are chance."""
 FULL_WEIGHT_BPS = 5 * BPS
 """As much as five tokens that no other wallet bought in that moment: more adds no certainty."""
-LEAST_SHARE_BPS = BPS // 10
+MIN_SHARE_BPS = BPS // 10
 """Less than a tenth of what either traded is chance: a wallet that trades all day coincides with many."""
 FULL_SHARE_BPS = BPS // 2
 """Half of what either traded counts as the full share."""
 TOKENS_SCORE = 80
 """The most that trades alone can score."""
-LEAST_SCORE = 5
+MIN_SCORE = 5
 """A lower score is noise, and names no wallet."""
 
 MoneyKind = Literal["same_funder", "funded_by", "funded"]
@@ -98,7 +98,7 @@ def tokens_score(same: SameTokens) -> int:
     """Of 100: how strong the evidence of shared tokens is, by their part of what either wallet traded."""
     weight = min(same.weight_bps, FULL_WEIGHT_BPS) * BPS // FULL_WEIGHT_BPS
     share_of_both = _of_both_bps(same)
-    if share_of_both < LEAST_SHARE_BPS:
+    if share_of_both < MIN_SHARE_BPS:
         return 0
     share = min(share_of_both, FULL_SHARE_BPS) * BPS // FULL_SHARE_BPS
     return TOKENS_SCORE * weight * share // (BPS * BPS)
@@ -117,12 +117,12 @@ def _of_both_bps(same: SameTokens) -> int:
 
 def score(money: Iterable[Money], same: SameTokens | None) -> int:
     """Of 100: the doubts that each piece of evidence leaves, multiplied. 0: no link. Trades alone link from
-    ``LEAST_SHARED`` on."""
+    ``MIN_SHARED`` on."""
     parts = [money_score(link) for link in money]
-    if same is not None and (same.shared >= LEAST_SHARED or any(parts)):
+    if same is not None and (same.shared >= MIN_SHARED or any(parts)):
         parts.append(tokens_score(same))
-    doubt = MOST_SCORE
+    doubt = MAX_SCORE
     for part in parts:
-        doubt = doubt * (MOST_SCORE - part) // MOST_SCORE
-    total = MOST_SCORE - doubt
-    return total if total >= LEAST_SCORE else 0
+        doubt = doubt * (MAX_SCORE - part) // MAX_SCORE
+    total = MAX_SCORE - doubt
+    return total if total >= MIN_SCORE else 0

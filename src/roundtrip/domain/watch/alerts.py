@@ -6,9 +6,9 @@ from typing import Literal
 from roundtrip.domain.base.types import Address, Numeric, TxHash
 
 Kind = Literal["rule", "follow", "bag_guard", "unlock", "service", "test"]
-MOST_RULES, MOST_FOLLOWS, MOST_CHANNELS, MOST_WATCHED = 50, 200, 5, 50
+MAX_RULES, MAX_FOLLOWS, MAX_CHANNELS, MAX_WATCHED = 50, 200, 5, 50
 """Of one account."""
-MOST_A_MINUTE = 20
+MAX_A_MINUTE = 20
 """Rows that one rule, follow or bag raises in a minute of the chain's clock; the account gets the number of
 the others."""
 MINUTE_S = 60

@@ -51,7 +51,7 @@ DELIVERY_LIFE: MappingProxyType[tuple[DeliveryState, DeliveryEvent], DeliverySta
 
 WAITS_S = (5, 60, 300, 1800, 7200, 21_600, 43_200)
 """Waits after the first failed try, the second, and so on."""
-MOST_TRIES = len(WAITS_S) + 1
+MAX_TRIES = len(WAITS_S) + 1
 IN_ORDER_TRIES = 2
 """A delivery that failed more often goes behind the others, so that a permanent failure does not block
 them."""
@@ -74,7 +74,7 @@ LANES = (
 )
 """Where channels wait for their turn: with a message of ``URGENT``; proven; not proven; and slow, which comes
 before the others."""
-MOST_AT_ONCE = 256
+MAX_AT_ONCE = 256
 """Runs of one worker, those that continue without a slot included."""
 HOST_ROWS, HOST_WINDOW = 60, timedelta(seconds=60)
 """Rows a minute to one host, over all webhooks that are not proven."""

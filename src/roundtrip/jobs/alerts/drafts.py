@@ -8,7 +8,7 @@ import asyncpg
 import structlog
 
 from roundtrip.domain.watch.alert_text import draft_alert, more_alerts_text
-from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
+from roundtrip.domain.watch.alerts import MAX_A_MINUTE, MINUTE_S, Alert, Draft
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.jobs.engine.loop import describe_error
@@ -35,7 +35,7 @@ def cap_drafts(
     hits: dict[int, int] = {}
     for source, happening in matches:
         count = counts.setdefault(key_of(source, happening), MinuteCount())
-        if count.raised < MOST_A_MINUTE:
+        if count.raised < MAX_A_MINUTE:
             count.raised += 1
             drafts.append(draft_alert(source, happening))
         else:

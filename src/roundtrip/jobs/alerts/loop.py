@@ -16,7 +16,7 @@ from typing import Protocol
 import asyncpg
 import structlog
 
-from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
+from roundtrip.domain.watch.alerts import MAX_A_MINUTE, MINUTE_S, Alert
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.jobs.engine.loop import JobLoop
@@ -35,11 +35,11 @@ from .subscriptions import Subscriptions
 CHANNEL = "facts"
 """Notified by the sync with each of its transactions."""
 POLL_S = 1.0
-MOST_BLOCKS = 100
-MOST_MATCHES = 2_000
+MAX_BLOCKS = 100
+MAX_MATCHES = 2_000
 """The most that one transaction reads and writes, so that no other waits long for it. A block is never
 split."""
-MOST_UNTOLD = 500
+MAX_UNTOLD = 500
 STILL_S = MINUTE_S + 5.0
 """When the chain has had no new block for this long, its current minute counts as over."""
 _TURN = 256
@@ -97,8 +97,8 @@ class AlertLoop:
         ctx: AlertContext,
         parts: AlertParts | None = None,
         poll_s: float = POLL_S,
-        most_blocks: int = MOST_BLOCKS,
-        most_matches: int = MOST_MATCHES,
+        most_blocks: int = MAX_BLOCKS,
+        most_matches: int = MAX_MATCHES,
     ) -> None:
         self._ctx = ctx
         self._parts = parts or AlertParts()
@@ -219,7 +219,7 @@ class AlertLoop:
     async def _alert_of_more(self, connection: Connection, before_minute: int, now: datetime) -> bool:
         """Writes, for minutes that are over, how many matches had no row of their own; returns whether there
         may be more such minutes."""
-        minutes = await alert_cursor.read_unreported(connection, before_minute, MOST_UNTOLD)
+        minutes = await alert_cursor.read_unreported(connection, before_minute, MAX_UNTOLD)
         if not minutes:
             return False
         drafts = [draft_more(minute) for minute in minutes]
@@ -228,7 +228,7 @@ class AlertLoop:
         for minute in minutes:
             minute.counted.told = minute.counted.beyond
         await alert_cursor.write_minutes(connection, {minute.key: minute.counted for minute in minutes})
-        return len(minutes) == MOST_UNTOLD
+        return len(minutes) == MAX_UNTOLD
 
     def _first_open_minute(self, at: IndexedBlock, last: IndexedBlock) -> int:
         """The first minute that is not over, by the chain's clock. When all blocks were read and the chain
@@ -278,7 +278,7 @@ class AlertLoop:
                 draft_key = MinuteKey(draft.kind, draft.source_id, last_minute, draft.account_id)  # type: ignore[arg-type]
                 if (remaining_count := remaining.get(draft_key)) is not None:
                     remaining_count.raised -= 1
-        full = {key for key, count in remaining.items() if count.beyond and count.raised >= MOST_A_MINUTE}
+        full = {key for key, count in remaining.items() if count.beyond and count.raised >= MAX_A_MINUTE}
         recounted = await self._recount(connection, index, to, full)
         for key, count in remaining.items():
             # Rows are filled first: while there is room for more of them, no match is beyond.

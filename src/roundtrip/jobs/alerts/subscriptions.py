@@ -41,11 +41,11 @@ class Subscriptions:
             _apply(index, change)
         self._rewound = rewound
         while True:
-            changes = await watches.changes_since(connection, self._change, watches.MOST_CHANGES)
+            changes = await watches.changes_since(connection, self._change, watches.MAX_CHANGES)
             for change in changes:
                 _apply(index, change)
                 self._change = change.number
-            if len(changes) < watches.MOST_CHANGES:
+            if len(changes) < watches.MAX_CHANGES:
                 break
             await asyncio.sleep(0)
         self._index = index

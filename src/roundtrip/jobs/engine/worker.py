@@ -30,7 +30,7 @@ from .loop import JobLoop, describe_error
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """Waits after the first failure, the second and so on; the last one repeats."""
-MOST_TRIES = 28
+MAX_TRIES = 28
 """About a day with these waits: jobs outlast a node that is unavailable that long."""
 POLL_S = 2.0
 """How often the worker looks for jobs that have become due, and for those whose notification was lost."""
@@ -81,7 +81,7 @@ class JobKind(Generic[C]):
     max_running: int
     timeout_s: float
     retry_waits_s: tuple[float, ...] = WAITS_S
-    most_tries: int = MOST_TRIES
+    most_tries: int = MAX_TRIES
     start_key: str | None = None
     on_clock_set_back: Callable[[Connection, datetime], Awaitable[None]] | None = None
     turns: Turns | None = None

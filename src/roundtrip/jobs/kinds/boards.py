@@ -10,7 +10,7 @@ from roundtrip.domain.market.exposure import READ_EVERY_S
 from roundtrip.domain.market.moving import (
     CHECKED_EVERY_S,
     CROWD,
-    MOST_CHECKED,
+    MAX_CHECKED,
     WINDOW_S,
     MoneyFlow,
     flows_to_check,
@@ -20,7 +20,7 @@ from roundtrip.domain.market.moving import (
 )
 from roundtrip.jobs.engine.head_barrier import node_answers
 from roundtrip.jobs.engine.worker import Effect
-from roundtrip.services.boards.graduating_soon import MOST_SHOWN, TRADED_WITHIN_S
+from roundtrip.services.boards.graduating_soon import MAX_SHOWN, TRADED_WITHIN_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
 from roundtrip.store.boards.exposures import read_exposures
@@ -32,9 +32,9 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 
 EVERY_S = 15
-MOST_READINGS = 2
+MAX_READINGS = 2
 """Readings are enqueued while fewer than this many wait or run."""
-MOST_WAITING = 4
+MAX_WAITING = 4
 """Checks are enqueued while fewer than this many wait or run: twice what one worker runs at once. So checks
 for other reasons do not wait behind them."""
 
@@ -60,8 +60,8 @@ async def _find_tokens(ctx: Context, now: datetime) -> tuple[Sequence[Address], 
     """The tokens to check now, and those to read, as far as the queues have room."""
     async with ctx.pool.acquire() as connection:
         indexed = await cursor.cursor(connection)
-        room = MOST_WAITING - await jobs.due(connection, "recheck", now)
-        reading_room = MOST_READINGS - await jobs.due(connection, "exposure", now)
+        room = MAX_WAITING - await jobs.due(connection, "recheck", now)
+        reading_room = MAX_READINGS - await jobs.due(connection, "exposure", now)
         if indexed is None or (room <= 0 and reading_room <= 0):
             return [], []
         newest_s = indexed.block.timestamp_s
@@ -79,7 +79,7 @@ async def _tokens_to_check(
     since = now - timedelta(seconds=CHECKED_EVERY_S)
     due = flows_to_check(flows, now.timestamp())
     queued = await jobs.among(connection, "recheck", [flow.token for flow in due], since)
-    due = [flow for flow in due if flow.token not in queued][:MOST_CHECKED]
+    due = [flow for flow in due if flow.token not in queued][:MAX_CHECKED]
     wallets = await moving.read_origins(connection, {buyer for flow in due for buyer in flow.buyers})
     wanted = [flow.token for flow in flows_with_crowd(due, wallets, newest_s - WINDOW_S)]
     if len(wanted) < room:
@@ -114,6 +114,6 @@ async def _unchecked_curves(connection: Connection, newest_s: int, now: datetime
 
 async def _read_filling(connection: Connection, newest_s: int) -> list[Address]:
     """The tokens on the fullest curves, the fullest first."""
-    filling = await curves.fullest(connection, newest_s - TRADED_WITHIN_S, MOST_SHOWN)
+    filling = await curves.fullest(connection, newest_s - TRADED_WITHIN_S, MAX_SHOWN)
     addresses = await addresses_of(connection, [curve.token_id for curve in filling])
     return [addresses[curve.token_id] for curve in filling]

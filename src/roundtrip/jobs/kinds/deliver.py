@@ -14,7 +14,7 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import (
     ACTIVE,
     IN_ORDER_TRIES,
-    MOST_TRIES,
+    MAX_TRIES,
     PLACE_S,
     SLOW_MS,
     DeliveryEvent,
@@ -37,7 +37,7 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts
 
-MOST_A_RUN = 20
+MAX_A_RUN = 20
 RUN_S = PLACE_S
 """After this time a run starts no further message, so that other channels get their turn."""
 _GONE = 410
@@ -116,13 +116,13 @@ async def _read_due(ctx: Context, connection: Connection, channel: Channel, now:
     is_resting = channel.rests_until is not None and channel.rests_until > now
     if channel.state not in ACTIVE or is_resting:
         return _DueMessages([])
-    due = await deliveries.due(connection, channel.id, now, MOST_A_RUN, channel.dropped_to)
+    due = await deliveries.due(connection, channel.id, now, MAX_A_RUN, channel.dropped_to)
     fit, rest_at = len(due), None
     # The operator of this machine allowed its loopback targets: they need no proof.
     if due and channel.proven_at is None and channel.host not in ctx.outward.loopback:
         sizes = [len(delivery.alert_ids) for delivery in due]
         fit, rest_at = await channels.reserve_rows(connection, channel.host, sizes, now)
-    if fit == len(due) < MOST_A_RUN and channel.answers_ms <= SLOW_MS:
+    if fit == len(due) < MAX_A_RUN and channel.answers_ms <= SLOW_MS:
         # All fit in this run: the oldest goes first.
         due.sort(key=lambda delivery: (delivery.tries > IN_ORDER_TRIES, delivery.id))
     return _DueMessages(due[:fit], None if fit else rest_at)
@@ -226,7 +226,7 @@ async def _record_failure(
     """Records a failed attempt; returns whether the channel still gets messages."""
     channel = await channels.channel(connection, channel_id, lock=True)
     assert channel is not None
-    is_last = delivery.tries + 1 >= MOST_TRIES
+    is_last = delivery.tries + 1 >= MAX_TRIES
     delivery_event: DeliveryEvent = "failed_last" if is_last else "failed"
     since = failing_since(channel.failing_since, channel.rests_until, now)
     failures = channel.failures + 1 if since == channel.failing_since else 1

@@ -8,7 +8,7 @@ import structlog
 from roundtrip.jobs.engine.head_barrier import has_index
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.scorecard.report_review import MOST_AGAIN, review_again
+from roundtrip.services.scorecard.report_review import MAX_AGAIN, review_again
 from roundtrip.services.scorecard.settlement import score_verdicts
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports
@@ -34,7 +34,7 @@ async def scorecard(ctx: Context, job: Job) -> Effect:
         if run is not None and (run.scored or run.waiting or run.to_id != run.from_id):
             written = await store.put(connection, run.scored, run.from_id, run.to_id, now, run.waiting)
             log.info("verdicts scored", scored=written, waiting=len(run.waiting))
-        is_more = len(reviews) == MOST_AGAIN or (run is not None and run.is_more)
+        is_more = len(reviews) == MAX_AGAIN or (run is not None and run.is_more)
         run_at = now + timedelta(seconds=SOON_S if is_more else EVERY_S)
         next_at = await verdict_reports.next_again(connection)
         if is_indexed and next_at is not None:

@@ -26,14 +26,14 @@ WAIT_S = 20
 """How long one getUpdates call waits for an update."""
 AGAIN_S = 5.0
 REFUSED_AGAIN_S = 60.0
-MOST_REFUSED = 1000
+MAX_REFUSED = 1000
 """Refused chats in ``REFUSED_AGAIN_S``; further ones get no answer."""
-MOST_OF_A_CHAT, MOST_OF_ALL = 6, 60
+MAX_OF_A_CHAT, MAX_OF_ALL = 6, 60
 """In a minute, besides links: messages of a chat, and checks of all chats."""
 _MINUTE_S = 60.0
 HELP = "Send /check and a token's address to have it bought and sold in a simulation: /check 0x..."
 NO_ADDRESS = "A token's address is missing: 0x and 40 hex digits, after /check and a space."
-TOO_MANY = f"You can send {MOST_OF_A_CHAT} messages a minute. Wait a minute; until then there is no answer."
+TOO_MANY = f"You can send {MAX_OF_A_CHAT} messages a minute. Wait a minute; until then there is no answer."
 FULL = "Too many people ask at the moment. Wait a minute; until then there is no answer."
 NO_PASS = "Nothing is known of the token now. That is not a pass: send it again later."  # noqa: S105
 log = structlog.get_logger(__name__)
@@ -71,7 +71,7 @@ class Refusals:
         self._refused_s = {
             chat: at_s for chat, at_s in self._refused_s.items() if now_s - at_s < REFUSED_AGAIN_S
         }
-        if chat_id in self._refused_s or len(self._refused_s) >= MOST_REFUSED:
+        if chat_id in self._refused_s or len(self._refused_s) >= MAX_REFUSED:
             return False
         self._refused_s[chat_id] = now_s
         return True
@@ -93,8 +93,8 @@ class ChatTurns:
         now_s = self._now_s()
         self._taken = [taken for taken in self._taken if 0 <= now_s - taken[0] < _MINUTE_S]
         its_own = sum(chat == chat_id for _, chat, _ in self._taken)
-        is_full = is_check and its_own > 0 and sum(check for *_, check in self._taken) >= MOST_OF_ALL
-        if not is_full and its_own < MOST_OF_A_CHAT:
+        is_full = is_check and its_own > 0 and sum(check for *_, check in self._taken) >= MAX_OF_ALL
+        if not is_full and its_own < MAX_OF_A_CHAT:
             self._taken.append((now_s, chat_id, is_check))
             return "answer"
         if not self._told.may_answer(chat_id):

@@ -16,9 +16,9 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts, bags
 
 EVERY_S = 300
-MOST_UNLOCKS = 1_000
+MAX_UNLOCKS = 1_000
 """Of the next day; later ones get their turn as these pass."""
-MOST_READ = 2_000
+MAX_READ = 2_000
 """Tokens whose liquidity is read once a day: one every 43 seconds."""
 _GIVEN_UP_S = 86_400
 """How long a token whose reading was given up is left alone."""
@@ -32,7 +32,7 @@ async def unlocks(ctx: Context, job: Job) -> Effect:
 
     async def effect(connection: Connection) -> None:
         await _enqueue_readings(connection, now)
-        coming = await read_coming(connection, now_s, now_s + ALERTED_BEFORE_S, MOST_UNLOCKS)
+        coming = await read_coming(connection, now_s, now_s + ALERTED_BEFORE_S, MAX_UNLOCKS)
         if coming:
             written = await alerts.put(connection, await _drafts(connection, coming, now_s), now)
             await deliveries.enqueue(connection, written, now)
@@ -44,9 +44,9 @@ async def unlocks(ctx: Context, job: Job) -> Effect:
 
 async def _enqueue_readings(connection: Connection, now: datetime) -> None:
     """Enqueues a first reading of tokens that accounts watch or hold; each reading enqueues its next one."""
-    watched = await read_watched(connection, MOST_READ)
+    watched = await read_watched(connection, MAX_READ)
     held = [holding.token for holding in await bags.held_by_accounts(connection)]
-    tokens = list(dict.fromkeys((*watched, *held)))[:MOST_READ]
+    tokens = list(dict.fromkeys((*watched, *held)))[:MAX_READ]
     there = await jobs.among(connection, "liquidity", tokens, now - timedelta(seconds=_GIVEN_UP_S))
     await jobs.enqueue_many(
         connection, "liquidity", [token for token in tokens if token not in there], run_at=now

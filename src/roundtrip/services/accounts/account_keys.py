@@ -14,9 +14,9 @@ from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.accounts import accounts as accounts_store
 
-from .manage_keys import MOST_REVOKED, OwnKey, describe_live_keys, present_key
+from .manage_keys import MAX_REVOKED, OwnKey, describe_live_keys, present_key
 
-_MOST_ID = 2**63 - 1
+_MAX_ID = 2**63 - 1
 
 
 class ListedKeys(msgspec.Struct, frozen=True, rename="camel"):
@@ -25,7 +25,7 @@ class ListedKeys(msgspec.Struct, frozen=True, rename="camel"):
     text: Annotated[str, says("The answer in plain sentences.")]
     most_live: Annotated[int, says("Live keys that an account may have.")]
     live: Annotated[list[OwnKey], says("Live keys, the oldest first.")]
-    revoked: Annotated[list[OwnKey], says(f"Revoked keys, the last revoked first, {MOST_REVOKED} at most.")]
+    revoked: Annotated[list[OwnKey], says(f"Revoked keys, the last revoked first, {MAX_REVOKED} at most.")]
 
 
 class RevokeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,11 +47,11 @@ async def list_keys(ctx: Context, params: Nothing, account: Account) -> UseCaseA
     """Live and revoked keys of the account, without their secret parts. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         live = await accounts_store.live_keys(connection, account.id)
-        revoked = await accounts_store.revoked_keys(connection, account.id, MOST_REVOKED)
+        revoked = await accounts_store.revoked_keys(connection, account.id, MAX_REVOKED)
     return UseCaseAnswer(
         ListedKeys(
             describe_live_keys(len(live)),
-            keys.MOST_LIVE,
+            keys.MAX_LIVE,
             [present_key(key) for key in live],
             [present_key(key) for key in revoked],
         )
@@ -63,7 +63,7 @@ async def revoke_key(ctx: Context, params: RevokeParams, account: Account) -> Us
     Raises CallerFault (not_found), ServiceFull."""
     key_id = int(params.id)
     async with accounts(ctx) as connection:
-        key = await accounts_store.key_of(connection, account.id, min(key_id, _MOST_ID))
+        key = await accounts_store.key_of(connection, account.id, min(key_id, _MAX_ID))
         if key is None or key.id != key_id or key.kind != "key":
             raise CallerFault("not_found", f"Your account has no key {key_id}. GET /v1/keys lists its keys.")
         now = datetime.fromtimestamp(ctx.now_s(), UTC)

@@ -13,7 +13,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import payments as chain_payments
 from roundtrip.chain.wallet.payments import MinedPayment
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.accounts.credits import MOST_CREDITS, CreditPayment, Payments, calls_for
+from roundtrip.domain.accounts.credits import MAX_CREDITS, CreditPayment, Payments, calls_for
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address, TxHash, plain_decimal
@@ -147,7 +147,7 @@ async def redeem_payment(ctx: Context, params: PaymentParams, account: Account) 
     credited = calls_for(amount_raw, ctx.payments.calls_per_usdg)
     if not credited:
         await _refuse_payment(ctx, tx_hash, why_none(payment, ctx, account.wallet, spans, amount_raw))
-    if credited > MOST_CREDITS:
+    if credited > MAX_CREDITS:
         raise _too_many()
     if not payment.is_final():
         raise not_final(ctx, payment)
@@ -175,7 +175,7 @@ async def _credit(
         balance = await credits_store.redeem(connection, account.id, record, credited, now)
         if balance is None:
             raise _already_used()
-        if balance > MOST_CREDITS:
+        if balance > MAX_CREDITS:
             raise _too_many()
     return balance
 
@@ -187,7 +187,7 @@ def _already_used() -> CallerFault:
 def _too_many() -> CallerFault:
     return CallerFault(
         "no_payment",
-        f"This payment would take the account over the limit of {MOST_CREDITS:,} credits. Nothing "
+        f"This payment would take the account over the limit of {MAX_CREDITS:,} credits. Nothing "
         f"was credited.",
     )
 

@@ -15,8 +15,8 @@ from roundtrip.chain.wallet import signatures
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import (
     AGENT_NAME_PATTERN,
-    MOST_AGENT_NAME,
-    MOST_TRIES,
+    MAX_AGENT_NAME,
+    MAX_TRIES,
     Account,
     CallAllowance,
     agent_name,
@@ -34,8 +34,8 @@ from roundtrip.store.practice import league
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.abi import checksum_address
 
-MOST_LABEL = 64
-MOST_SIGNATURE_BYTES = 8192
+MAX_LABEL = 64
+MAX_SIGNATURE_BYTES = 8192
 """Enough for a contract wallet with many owners; a signature by a wallet's own key has 65."""
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 _CLAIM_DIGITS = 2 * sign_in.CLAIM_BYTES
@@ -50,7 +50,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         msgspec.Meta(
             pattern="^0x([0-9a-fA-F]{2})*$",
-            max_length=2 + 2 * MOST_SIGNATURE_BYTES,
+            max_length=2 + 2 * MAX_SIGNATURE_BYTES,
             description="Signature of message (by personal_sign) or of claimMessage, both from POST "
             "/v1/keys/nonce, as hex. For a claimMessage also send claim; a contract wallet "
             "signs by EIP-1271, one that is not deployed yet by EIP-6492.",
@@ -59,13 +59,13 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: Annotated[
         str,
         # The length is checked after invisible characters are removed.
-        msgspec.Meta(extra_json_schema={"maxLength": MOST_LABEL}, description="Your name for this key."),
+        msgspec.Meta(extra_json_schema={"maxLength": MAX_LABEL}, description="Your name for this key."),
     ] = ""
     agent: Annotated[bool, says("true: the account is a program and gets the agent tag on the league.")] = (
         False
     )
     name: Annotated[
-        Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MOST_AGENT_NAME)] | None,
+        Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MAX_AGENT_NAME)] | None,
         says(
             "The agent's name on the league: at most 24 Latin letters, digits and spaces. "
             "Used only if agent is true; left out: no name."
@@ -103,9 +103,9 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def cleaned_label(self) -> str:
         """The label as it is stored; may be empty. Raises CallerFault (bad_input)."""
         cleaned = names.clean(self.label, len(self.label))
-        if len(cleaned) > MOST_LABEL:
+        if len(cleaned) > MAX_LABEL:
             raise ParamFault(
-                "bad_input", f'label must have at most {MOST_LABEL} characters, such as "laptop".'
+                "bad_input", f'label must have at most {MAX_LABEL} characters, such as "laptop".'
             )
         return cleaned
 
@@ -283,10 +283,10 @@ async def _store_key(
     too_many_keys)."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     account = (await lock_account(ctx, connection, wallet, now)).account
-    if await accounts_store.live_count(connection, account.id) >= keys.MOST_LIVE:
+    if await accounts_store.live_count(connection, account.id) >= keys.MAX_LIVE:
         raise CallerFault(
             "too_many_keys",
-            f"This wallet already has {keys.MOST_LIVE} live keys, which is the limit. Revoke one first.",
+            f"This wallet already has {keys.MAX_LIVE} live keys, which is the limit. Revoke one first.",
         )
     hashed, start = keys.hash_of(new.key), keys.start_of(new.key)
     await accounts_store.add_key(connection, account.id, hashed, start, new.label, now)
@@ -322,7 +322,7 @@ async def _count_account(ctx: Context, connection: Connection, address: str, now
 
 
 def _designations(ctx: Context) -> Iterator[str]:
-    return (designation(ctx.entropy(), tries) for tries in range(MOST_TRIES))
+    return (designation(ctx.entropy(), tries) for tries in range(MAX_TRIES))
 
 
 def bad_signature() -> CallerFault:

@@ -18,11 +18,11 @@ from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.accounts.accounts import Key
 from roundtrip.store.server.rows import Connection
 
-from .issue_key import MOST_LABEL, KeyParams, TextToSign, build_text_to_sign, make_key
+from .issue_key import MAX_LABEL, KeyParams, TextToSign, build_text_to_sign, make_key
 from .sessions import SessionParams
 
-MOST_REVOKED = 20
-_MOST_ID = 2**63 - 1
+MAX_REVOKED = 20
+_MAX_ID = 2**63 - 1
 _DAYS = 14
 
 
@@ -52,7 +52,7 @@ class OwnKeys(msgspec.Struct, frozen=True, rename="camel"):
     wallet: str
     most_live: int
     live: Annotated[list[OwnKey], says("The oldest first.")]
-    revoked: Annotated[list[OwnKey], says(f"The last revoked first, {MOST_REVOKED} at most.")]
+    revoked: Annotated[list[OwnKey], says(f"The last revoked first, {MAX_REVOKED} at most.")]
     sessions: Annotated[list[OwnSession], says("The newest first; those that are live.")]
 
 
@@ -60,7 +60,7 @@ class NewKeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The wallet's signature of the text for a key, and what the key is called."""
 
     signature: str
-    label: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": MOST_LABEL})] = ""
+    label: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": MAX_LABEL})] = ""
     claim: str | None = None
 
 
@@ -74,7 +74,7 @@ class NewKey(msgspec.Struct, frozen=True, rename="camel"):
 class EndParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which key or session, and the session that asks."""
 
-    id: Annotated[int, msgspec.Meta(ge=1, le=_MOST_ID)]
+    id: Annotated[int, msgspec.Meta(ge=1, le=_MAX_ID)]
     session: str
 
 
@@ -104,13 +104,13 @@ async def own_keys(ctx: Context, params: SessionParams, account: Account) -> Use
     async with accounts(ctx) as connection:
         session_id = await _check_session(connection, account, params.session, now)
         live = await accounts_store.live_keys(connection, account.id)
-        revoked = await accounts_store.revoked_keys(connection, account.id, MOST_REVOKED)
+        revoked = await accounts_store.revoked_keys(connection, account.id, MAX_REVOKED)
         sessions = await accounts_store.live_sessions(connection, account.id, now)
     return UseCaseAnswer(
         OwnKeys(
             text=describe_live_keys(len(live)),
             wallet=account.wallet,
-            most_live=keys.MOST_LIVE,
+            most_live=keys.MAX_LIVE,
             live=[present_key(key) for key in live],
             revoked=[present_key(key) for key in revoked],
             sessions=[_present_session(session, session_id) for session in sessions],
@@ -207,6 +207,6 @@ def _present_session(session: Key, own_id: int) -> OwnSession:
 
 def describe_live_keys(live: int) -> str:
     """How many live keys an account has, and how many more it can make."""
-    room = keys.MOST_LIVE - live
+    room = keys.MAX_LIVE - live
     count = f"You have {format_count(live, 'live key')}." if live else "You have no live key."
     return f"{count} You can make {room} more." if room > 0 else f"{count} Revoke one to make another."

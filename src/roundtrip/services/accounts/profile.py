@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.accounts.keys import MOST_LIVE
+from roundtrip.domain.accounts.keys import MAX_LIVE
 from roundtrip.domain.base.figures import format_count
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts, allowance_of
@@ -58,7 +58,7 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     remaining_today: Annotated[int, says("Calls left today before the day's limit.")]
     credits: Annotated[int, says("Paid calls that are left, for use after the day's limit.")]
     made_at: Annotated[datetime, says("When the account made its first key.")]
-    live_keys: Annotated[int, says(f"Its live keys, at most {MOST_LIVE}.")]
+    live_keys: Annotated[int, says(f"Its live keys, at most {MAX_LIVE}.")]
     keys: Annotated[list[KeyListed], says("Its live keys, the oldest first.")]
 
 
@@ -104,7 +104,7 @@ def _text(answer: MyMite) -> str:
         f"You are {answer.designation}{name}: {noun} of {answer.wallet}, level {answer.level}. "
         f"{_flags_text(answer)} Your limits are {answer.limits.per_minute:,} calls a minute and "
         f"{answer.limits.per_day:,} a day; {answer.remaining_today:,} are left today.{paid} You have "
-        f"{format_count(answer.live_keys, 'live key')} of at most {MOST_LIVE}."
+        f"{format_count(answer.live_keys, 'live key')} of at most {MAX_LIVE}."
     )
 
 

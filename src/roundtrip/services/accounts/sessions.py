@@ -25,7 +25,7 @@ from .issue_key import (
 )
 
 LIFETIME_S = 14 * 86_400
-MOST_SESSIONS = 10
+MAX_SESSIONS = 10
 """The most sessions of one account; when another begins, the oldest ends."""
 
 
@@ -63,7 +63,7 @@ async def begin_session(ctx: Context, params: KeyParams) -> UseCaseAnswer[Sessio
     ends_at = now + timedelta(seconds=LIFETIME_S)
     async with accounts(ctx) as connection:
         account = (await lock_account(ctx, connection, wallet, now)).account
-        await accounts_store.end_sessions(connection, account.id, now, keep=MOST_SESSIONS - 1)
+        await accounts_store.end_sessions(connection, account.id, now, keep=MAX_SESSIONS - 1)
         hashed, start = keys.hash_of(session), keys.start_of(session)
         await accounts_store.add_key(connection, account.id, hashed, start, "", now, ends_at)
     return UseCaseAnswer(SessionBegun(session, present_account(account), ends_at), meter=meter)

@@ -30,8 +30,8 @@ from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts, quote_name
 
-MOST_SHOWN = 20
-MOST_NAMED = 3
+MAX_SHOWN = 20
+MAX_NAMED = 3
 """Launches of each kind that the text names; the rows hold all of them."""
 TRADED_WITHIN_S = 86_400
 """A launch without a trade for a day does not graduate soon, however full its curve is."""
@@ -152,7 +152,7 @@ async def _read_curves(
 ) -> tuple[list[CurveFilling], list[Label]]:
     """The rows, and their tokens' labels as the deployers wrote them."""
     now_s = index_cursor.block.timestamp_s
-    fullest = await curves.fullest(connection, now_s - TRADED_WITHIN_S, MOST_SHOWN)
+    fullest = await curves.fullest(connection, now_s - TRADED_WITHIN_S, MAX_SHOWN)
     buys = await curves.buys_since(connection, {curve.pool_id for curve in fullest}, now_s - BUYS_WITHIN_S)
     records = await deployers.records(connection, {curve.deployer_id for curve in fullest})
     sold = await curves.sold_half(connection, {(curve.deployer_id, curve.token_id) for curve in fullest})
@@ -253,8 +253,8 @@ def _describe_caveats(shown: list[CurveFilling], index_cursor: Cursor) -> list[s
 
 def _list_rows(heading: str, rows: list[str]) -> list[str]:
     """The heading and the first rows, numbered from 1, one a line; empty where there are none."""
-    numbered = [f"{number}. {row}" for number, row in enumerate(rows[:MOST_NAMED], 1)]
-    rest = [f"The rows hold {len(rows) - MOST_NAMED} more."] if len(rows) > MOST_NAMED else []
+    numbered = [f"{number}. {row}" for number, row in enumerate(rows[:MAX_NAMED], 1)]
+    rest = [f"The rows hold {len(rows) - MAX_NAMED} more."] if len(rows) > MAX_NAMED else []
     return [heading, *numbered, *rest] if rows else []
 
 

@@ -11,7 +11,7 @@ from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.market.moving import (
     CROWD,
-    MOST_OF_A_SORT,
+    MAX_OF_A_SORT,
     SHARED_PURSE,
     WINDOW_S,
     CheckedLevel,
@@ -232,4 +232,4 @@ def _describe_left_out(moving_board: MovingBoard) -> list[str]:
 def _left_out(count: int) -> str:
     if count == 1:
         return "1 token is left out:"
-    return f"{count} {'or more ' if count >= MOST_OF_A_SORT else ''}tokens are left out:"
+    return f"{count} {'or more ' if count >= MAX_OF_A_SORT else ''}tokens are left out:"

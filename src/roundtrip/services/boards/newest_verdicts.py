@@ -13,10 +13,10 @@ from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, pr
 from roundtrip.store.boards import newest_checks
 from roundtrip.store.index.tokens import labels_of
 
-MOST_SHOWN = 12
+MAX_SHOWN = 12
 _LOOKED_AT = 400
 """Checks that are read for the strip: a token that is checked again and again hides no other one."""
-_MOST_TOKENS = 60
+_MAX_TOKENS = 60
 
 ExampleKind = Literal["ok", "trap", "warn"]
 _KINDS: tuple[ExampleKind, ...] = ("ok", "trap", "warn")
@@ -47,7 +47,7 @@ async def newest_verdicts(ctx: Context, params: Nothing) -> UseCaseAnswer[Newest
         newest = await newest_checks.read_newest(connection, _LOOKED_AT)
         # Each token once, at its newest check: a dict keeps the place of a key that comes again.
         asked = dict.fromkeys(check.token for check in newest if check.asked)
-        tokens = list(asked | dict.fromkeys(check.token for check in newest))[:_MOST_TOKENS]
+        tokens = list(asked | dict.fromkeys(check.token for check in newest))[:_MAX_TOKENS]
         checks = await newest_checks.read_shown_checks(connection, tokens)
         names = await labels_of(connection, tokens)
     now_s = ctx.now_s()
@@ -62,7 +62,7 @@ async def newest_verdicts(ctx: Context, params: Nothing) -> UseCaseAnswer[Newest
             # A good example is one whose insiders are known to hold little.
             if kind is not None and (kind != "ok" or _has_low_insiders(checks[token], now_s)):
                 examples.setdefault(kind, row)
-    shown = sorted(rows[:MOST_SHOWN], key=lambda row: row.verdict.checked_at, reverse=True)
+    shown = sorted(rows[:MAX_SHOWN], key=lambda row: row.verdict.checked_at, reverse=True)
     at = when(cursor.block.timestamp_s)
     answer = NewestVerdicts(
         "", cursor.block.number, at, shown, [examples[kind] for kind in _KINDS if kind in examples]

@@ -11,7 +11,7 @@ from roundtrip.domain.base.figures import format_eth, format_percent
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.base.venue import TRAITS, VenueKind
 from roundtrip.domain.market.candles import (
-    MOST_CANDLES,
+    MAX_CANDLES,
     SPANS,
     Candle,
     CandleSpan,
@@ -41,9 +41,9 @@ from roundtrip.venues.base import quote_name
 TTL_MS = 2_000
 """Pages that are open at the same time share an answer for so long."""
 CHANGES: dict[str, int] = {"5 min": 300, "1 h": 3_600, "24 h": 86_400}
-MOST_MARKS = 60
-_MOST_REMOVALS = 20
-_MOST_VERDICTS = 500
+MAX_MARKS = 60
+_MAX_REMOVALS = 20
+_MAX_VERDICTS = 500
 
 
 class ChartParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -172,7 +172,7 @@ async def price_chart(ctx: Context, params: ChartParams) -> UseCaseAnswer[PriceC
             return UseCaseAnswer(answer, TTL_MS)
         span, candles, is_cut = await _read_candles(connection, pools, chosen, newest_s)
         now = await _read_now(ctx, connection, pools, scale, index_cursor)
-        from_s = candles[0].from_s if candles else newest_s - MOST_CANDLES * SPANS[span]
+        from_s = candles[0].from_s if candles else newest_s - MAX_CANDLES * SPANS[span]
         marks = await _read_marks(connection, token, token_id, from_s)
     answer = _present(ctx, token, index_cursor, span, pools, scale, candles, is_cut, now, marks)
     return UseCaseAnswer(answer, TTL_MS)
@@ -186,7 +186,7 @@ async def _read_candles(
     span = chosen or choose_span(newest_s - pools[0].opened_s)
     while True:
         span_s = SPANS[span]
-        from_s = newest_s // span_s * span_s - (MOST_CANDLES - 1) * span_s
+        from_s = newest_s // span_s * span_s - (MAX_CANDLES - 1) * span_s
         buckets, is_cut = await price_candles.read_buckets(connection, ids, span_s, from_s, newest_s)
         if not is_cut or chosen is not None:
             break
@@ -230,12 +230,12 @@ async def _read_marks(connection: Connection, token: Address, token_id: int, fro
         for mark in await price_candles.read_launch_marks(connection, token_id)
         if mark.at_s >= from_s
     ]
-    for removal in await read_removals(connection, token, from_s - 1, _MOST_REMOVALS):
+    for removal in await read_removals(connection, token, from_s - 1, _MAX_REMOVALS):
         who = "Its deployer" if removal.by_deployer else removal.wallet
         text = f"{who} removed {format_percent(removal.share_bps)} of a pool's active liquidity."
         spot = removal.spot
         marks.append(ChartMark(when(spot.at_s), "liquidity_removed", text, tx=spot.tx_hash))
-    checks = await past_verdicts(connection, token, _MOST_VERDICTS)
+    checks = await past_verdicts(connection, token, _MAX_VERDICTS)
     for span in fold_spans(reversed(checks)):
         after, before = span.first, span.before
         if not {"code", "level"} & {*span.changed} or before is None or after.checked_at < when(from_s):
@@ -286,8 +286,8 @@ def _present(
         now=now,
         candles=[] if scale is None else [_present_candle(scale, candle) for candle in candles],
         is_cut=is_cut,
-        marks=marks[:MOST_MARKS],
-        left_out=max(0, len(marks) - MOST_MARKS),
+        marks=marks[:MAX_MARKS],
+        left_out=max(0, len(marks) - MAX_MARKS),
     )
 
 

@@ -38,7 +38,7 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.boards import signals as store
-from roundtrip.store.boards.signals import MOST_DEEDS, DeedSum, LaunchedAgain, PoolWithdrawal, SignalDeed
+from roundtrip.store.boards.signals import MAX_DEEDS, DeedSum, LaunchedAgain, PoolWithdrawal, SignalDeed
 from roundtrip.store.index import deployers, vitals
 from roundtrip.store.index.addresses import addresses_of, ids_of
 from roundtrip.store.index.cursor import Cursor, newest_prices
@@ -47,8 +47,8 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 WITHIN_S = 3600
-MOST_SHOWN = 50
-MOST_SAID = 3
+MAX_SHOWN = 50
+MAX_SAID = 3
 """Rows that the text quotes; every row has its own sentence."""
 
 Kind = Literal["insider_sold", "insider_moved", "liquidity_left", "serial_launcher", "large_burn"]
@@ -272,7 +272,7 @@ def _select_foremost(odd_signals: Iterable[_PossibleSignal]) -> list[_PossibleSi
     by_kind: dict[Kind, list[_PossibleSignal]] = {}
     for signal in sorted(odd_signals, key=_sort_key, reverse=True):
         by_kind.setdefault(signal.kind, []).append(signal)
-    return interleave(by_kind.values(), MOST_SHOWN)
+    return interleave(by_kind.values(), MAX_SHOWN)
 
 
 async def _add_evidence(
@@ -396,7 +396,7 @@ def _describe(shown: list[Signal], odd: int, unmeasured: int, followed_s: int | 
         counts = Counter(signal.kind for signal in shown)
         parts = ", ".join(f"{_NAMES[kind]} ({count})" for kind, count in counts.most_common())
         lines = [f"Unusual events on launches within the last hour: {parts}. The newest:"]
-        lines += [f"{number}. {signal.text}" for number, signal in enumerate(shown[:MOST_SAID], 1)]
+        lines += [f"{number}. {signal.text}" for number, signal in enumerate(shown[:MAX_SAID], 1)]
     elif followed_s is None:
         lines = ["We found no unusual event on launches within the last hour."]
     else:
@@ -408,7 +408,7 @@ def _describe(shown: list[Signal], odd: int, unmeasured: int, followed_s: int | 
         since = f"{when(followed_s):%Y-%m-%d %H:%M:%S}"
         notes.append(f"The index begins at {since} UTC: earlier events are not counted.")
     if unmeasured:
-        at_least = "at least " if unmeasured >= MOST_DEEDS else ""
+        at_least = "at least " if unmeasured >= MAX_DEEDS else ""
         notes.append(
             f"Not measured: {at_least}{format_count(unmeasured, 'event')}, because the token's supply or the "
             "pool's liquidity is not known yet."

@@ -18,7 +18,7 @@ from .newest_check import TokenCard, describe_look_alike, read_checks
 
 DEADLINE_S = 30.0
 """As long as a check through the other doors may take. The wait for a place is part of it."""
-AT_ONCE, MOST_WAITING = 4, 16
+AT_ONCE, MAX_WAITING = 4, 16
 NO_HOLDERS = "It is not known whether real holders can sell it."
 
 
@@ -53,7 +53,7 @@ class ChatChecks:
             return made
         if token in self._running:
             return await asyncio.shield(self._running[token])
-        if len(self._running) >= AT_ONCE + MOST_WAITING:
+        if len(self._running) >= AT_ONCE + MAX_WAITING:
             raise ServiceFull("busy", "Too many checks wait at the moment. Wait a minute.", 60)
         task = asyncio.create_task(check_for_chat(self._ctx, chat_id, address, self._places))
         self._running[token] = task

@@ -22,9 +22,9 @@ png = resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_files=s
 sys.stdout.buffer.write(bytes(png))
 """
 _FONTS = ("dejavu-fonts-ttf/ttf/DejaVuSans.ttf", "dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf")
-_MOST_S = 10.0
-_MOST_WAITING = 16
-_MOST_KEPT = 256
+_MAX_S = 10.0
+_MAX_WAITING = 16
+_MAX_KEPT = 256
 """Pictures of 20 to 60 KB."""
 _BEGINNING = b"\x89PNG\r\n\x1a\n"
 
@@ -48,14 +48,14 @@ class Pictures:
         key = hashlib.sha256(svg.encode()).digest()
         if key in self._kept:
             return self._kept[key]
-        if self._waiting >= _MOST_WAITING:
+        if self._waiting >= _MAX_WAITING:
             raise ServiceFull("busy", "Too many pictures are being drawn; retry in 2 s.", 2)
         self._waiting += 1
         try:
             async with self._turn:
                 if key not in self._kept:
                     self._kept[key] = await asyncio.to_thread(_draw, svg, self._fonts)
-                    if len(self._kept) > _MOST_KEPT:
+                    if len(self._kept) > _MAX_KEPT:
                         self._kept.popitem(last=False)
                 return self._kept[key]
         finally:
@@ -67,7 +67,7 @@ def _draw(svg: str, fonts: tuple[str, ...]) -> bytes:
     try:
         process = subprocess.run(
             [sys.executable, "-I", "-c", _PROGRAM, *fonts],
-            input=svg.encode(), capture_output=True, timeout=_MOST_S, env={},
+            input=svg.encode(), capture_output=True, timeout=_MAX_S, env={},
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServiceFull("busy", "The picture could not be drawn; retry in 5 s.", 5) from error

@@ -23,7 +23,7 @@ from roundtrip.domain.check.verdict_text import snipe_tax_left_s
 from roundtrip.services.engine.check_run import CheckResult, check_token
 from roundtrip.services.engine.recalled import keep_recalled
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error
+from roundtrip.services.runtime.newest_block import MAX_AHEAD, block_missing_error
 from roundtrip.services.support.answer_fields import at
 from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.check import evidence as evidence_store
@@ -91,7 +91,7 @@ async def _check_at_newest(ctx: Context, params: CheckParams, requested: bool) -
         if made.answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
             # The token may have been launched since the head was read.
             made = await _check_once(ctx, asked, requested, meter, newest)
-    if made.answer.is_absence and made.answer.block < indexed_number <= made.answer.block + MOST_AHEAD:
+    if made.answer.is_absence and made.answer.block < indexed_number <= made.answer.block + MAX_AHEAD:
         raise block_missing_error(indexed_number)
     return made
 

@@ -15,7 +15,7 @@ from roundtrip.chain.rpc.dialect import BY_NAME, Dialect
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, parse_address
-from roundtrip.domain.base.venue import COMMON_MONEY, MOST_OTHERS_NAMED, Venue
+from roundtrip.domain.base.venue import COMMON_MONEY, MAX_OTHERS_NAMED, Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, PoolLaunch, QuoteHop, QuoteRate
 from roundtrip.domain.check.proof_input import MAIN_WALLET, ProofInputs, RecalledWallet
@@ -23,15 +23,15 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.services.engine.candidates import Candidates
 from roundtrip.services.engine.inputs import CheckInputs
 from roundtrip.services.engine.sell_round import EVIDENCE_SCHEMA
-from roundtrip.store.check.recalled_wallets import MOST_RECALLED
+from roundtrip.store.check.recalled_wallets import MAX_RECALLED
 from roundtrip.venues import BY_KIND, amm_v3
 from roundtrip.venues.base import Contracts
 
 from .proof_schema import CheckProof, name_contracts, present_verdict
 
-MOST_FILE_BYTES = 8 * 2**20
-_MOST_SHOWN = 300
-_MOST_NESTED = 32
+MAX_FILE_BYTES = 8 * 2**20
+_MAX_SHOWN = 300
+_MAX_NESTED = 32
 """Four times what a check's requests need. How deep a reader of JSON goes depends on the interpreter."""
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 
@@ -95,10 +95,8 @@ class Claim:
 
 def read_claim(document: bytes) -> Claim:
     """Decodes the bytes of a proof file. Raises UnreadableProof."""
-    if len(document) > MOST_FILE_BYTES:
-        raise UnreadableProof(
-            f"The file is larger than {MOST_FILE_BYTES // 2**20} MiB: it cannot be a proof."
-        )
+    if len(document) > MAX_FILE_BYTES:
+        raise UnreadableProof(f"The file is larger than {MAX_FILE_BYTES // 2**20} MiB: it cannot be a proof.")
     try:
         proof = msgspec.json.decode(document, type=CheckProof)
         trips = [[[_entry(request) for request in batch] for batch in trip] for trip in proof.trips]
@@ -148,7 +146,7 @@ class _SchemaNumber(msgspec.Struct):
 
 def _entry(request: Any) -> dict[str, Any]:
     params = msgspec.json.decode(request.params)
-    if _is_deeper(params, _MOST_NESTED):
+    if _is_deeper(params, _MAX_NESTED):
         raise ValueError("parameters are nested too deep")
     return {"jsonrpc": request.jsonrpc, "id": request.id, "method": request.method, "params": params}
 
@@ -169,7 +167,7 @@ def _is_deeper(value: object, limit: int) -> bool:
 def printable(value: object) -> str:
     """An untrusted value, cleaned to one line."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return names.clean(text, _MOST_SHOWN) or "nothing"
+    return names.clean(text, _MAX_SHOWN) or "nothing"
 
 
 def rejudge(claim: Claim, policy: Policy) -> ProofFinding:
@@ -251,7 +249,7 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
         return "the wallets were not drawn from the seed"
     if max(len(inputs.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it tries more venues than a check does"
-    if len(inputs.candidates.other_pools) > min(MOST_OTHERS_NAMED, inputs.candidates.others):
+    if len(inputs.candidates.other_pools) > min(MAX_OTHERS_NAMED, inputs.candidates.others):
         return "it names more pools than a check does"
     if not _is_recallable(inputs.recalled, policy):
         return "it recalls wallets that no check keeps"
@@ -273,7 +271,7 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
 def _is_recallable(recalled: tuple[RecalledWallet, ...], policy: Policy) -> bool:
     """True for at most as many wallets as a check reads, each drawn by a seed."""
     numbers = range(MAIN_WALLET, sum(policy.crowd_counts))
-    return len(recalled) <= MOST_RECALLED and all(
+    return len(recalled) <= MAX_RECALLED and all(
         _HASH.fullmatch(wallet.seed) and wallet.number in numbers for wallet in recalled
     )
 

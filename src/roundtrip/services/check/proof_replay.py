@@ -23,8 +23,8 @@ from roundtrip.venues.base import Contracts
 
 from .proof_file import Claim, ProofFinding, find_mismatch, printable, rejudge
 
-_MOST_DIFFERENCES = 3
-_MOST_VALUE = 60
+_MAX_DIFFERENCES = 3
+_MAX_VALUE = 60
 NOT_ASKED = "not checked: name a node with --rpc"
 
 
@@ -257,8 +257,8 @@ def _compare_answers(claimed: Evidence, replayed: Evidence, other_policy: bool) 
     found_differences = list(
         differences(json.loads(canonical_json.dump(claimed)), json.loads(canonical_json.dump(replayed)))
     )
-    text = "; ".join(str(difference) for difference in found_differences[:_MOST_DIFFERENCES])
-    further = len(found_differences) - _MOST_DIFFERENCES
+    text = "; ".join(str(difference) for difference in found_differences[:_MAX_DIFFERENCES])
+    further = len(found_differences) - _MAX_DIFFERENCES
     text += f"; and {further} more" if further > 0 else ""
     if other_policy:
         return ProofFinding("answers", None, f"made under a policy that this release does not have: {text}")
@@ -300,7 +300,7 @@ def _short(value: object) -> str:
     elif isinstance(value, list):
         return f"a list of {len(value)}"
     text = printable(value)
-    return text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "..."
+    return text if len(text) <= _MAX_VALUE else text[:_MAX_VALUE] + "..."
 
 
 def _plain(value: object) -> str:

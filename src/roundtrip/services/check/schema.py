@@ -13,7 +13,7 @@ from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.buy_math import PIPS
-from roundtrip.domain.check.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
+from roundtrip.domain.check.curve import MAX_TAKEN_BPS, fill_bps, round_trip_loss_bps
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     Curve,
@@ -373,7 +373,7 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     return LaunchpadAnswer(
         phase="graduated" if launch.phase == "pooled" else "curve",
         curve_fill_bps=BPS if launch.phase == "swept" else fill,
-        buy_tax_bps=min(MOST_TAKEN_BPS, creator_bps + snipe),
+        buy_tax_bps=min(MAX_TAKEN_BPS, creator_bps + snipe),
         sell_tax_bps=creator_bps,
         creator_tax_bps=launch.creator_tax_bps,
         deployer=_deployer(launch, evidence.deployer),

@@ -26,8 +26,8 @@ from roundtrip.store.server.rows import Connection
 
 from .flag_token import without_kin
 
-MOST_LOOKED = 200
-MOST_PRICED = 40
+MAX_LOOKED = 200
+MAX_PRICED = 40
 """The most flags a run reviews, and the most of them that it prices by a sell in one node batch. The others
 come first in the next run."""
 
@@ -44,11 +44,11 @@ async def review_flags(ctx: Context, prices: TokenPricing = PRICES) -> FlagRun:
     """Reviews waiting flags, those that were not reviewed for longest first. Writes nothing. Raises
     ServiceFull."""
     async with reading(ctx) as (connection, indexed):
-        waiting = await store.waiting(connection, MOST_LOOKED)
+        waiting = await store.waiting(connection, MAX_LOOKED)
         by_facts = [await _apply_facts(connection, flag, indexed) for flag in waiting]
     to_price = [progress for progress in by_facts if progress.to_price]
-    postponed = {progress.flag.id for progress in to_price[MOST_PRICED:]}
-    prices_now = await _read_prices(ctx, [progress.flag for progress in to_price[:MOST_PRICED]], prices)
+    postponed = {progress.flag.id for progress in to_price[MAX_PRICED:]}
+    prices_now = await _read_prices(ctx, [progress.flag for progress in to_price[:MAX_PRICED]], prices)
     async with reading(ctx) as (connection, indexed):
         reviewed = [
             await _apply_price(ctx, connection, progress, prices_now[progress.flag.id])

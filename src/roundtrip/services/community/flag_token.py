@@ -18,8 +18,8 @@ from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.community.flag_calls import (
     DAY_S,
     DEAD_WEI,
-    MOST_A_DAY,
-    MOST_OPEN,
+    MAX_A_DAY,
+    MAX_OPEN,
     SETTLED_S,
     WEEK_S,
     Kind,
@@ -48,8 +48,8 @@ _CLAIMS = {
 }
 _FULL = {
     "same": "You have already flagged this token like this, and that flag is still waiting.",
-    "open": f"You have {MOST_OPEN} flags waiting, the maximum: each ends within a week.",
-    "day": f"You made {MOST_A_DAY} flags today, the maximum: flag again after 00:00 UTC.",
+    "open": f"You have {MAX_OPEN} flags waiting, the maximum: each ends within a week.",
+    "day": f"You made {MAX_A_DAY} flags today, the maximum: flag again after 00:00 UTC.",
 }
 
 

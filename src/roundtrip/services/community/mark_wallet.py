@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account, agent_name
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.community.marks import MARKS, MOST_MARKS, MOST_NAME, PEOPLE, Mark
+from roundtrip.domain.community.marks import MARKS, MAX_MARKS, MAX_NAME, PEOPLE, Mark
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
@@ -23,7 +23,7 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
         Annotated[
             str,
             msgspec.Meta(
-                max_length=MOST_NAME, description="What you call it: Latin letters, digits and spaces."
+                max_length=MAX_NAME, description="What you call it: Latin letters, digits and spaces."
             ),
         ]
         | None
@@ -40,7 +40,7 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
         except ValueError:
             raise CallerFault(
                 "bad_input",
-                f"name must have at most {MOST_NAME} Latin letters, digits and spaces, such as Old fox.",
+                f"name must have at most {MAX_NAME} Latin letters, digits and spaces, such as Old fox.",
             ) from None
 
 
@@ -51,7 +51,7 @@ class Marked(msgspec.Struct, frozen=True, rename="camel"):
     address: str
     name: Annotated[str | None, says("As you call it; null: you gave it no name.")]
     mark: Annotated[Mark | None, says("null: you gave it none.")]
-    wallets: Annotated[int, says(f"How many wallets you named or marked, {MOST_MARKS} at most.")]
+    wallets: Annotated[int, says(f"How many wallets you named or marked, {MAX_MARKS} at most.")]
 
 
 async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> UseCaseAnswer[Marked]:
@@ -77,7 +77,7 @@ async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> Use
             except marks.TooManyMarks:
                 raise CallerFault(
                     "bad_input",
-                    f"You have named or marked {MOST_MARKS} wallets, the maximum: remove one first "
+                    f"You have named or marked {MAX_MARKS} wallets, the maximum: remove one first "
                     "with off: true.",
                 ) from None
             text = _mark_text(wallet, mark)

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
+from roundtrip.domain.community.flag_calls import MAX_A_DAY, MAX_OPEN, Kind, State
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
@@ -66,8 +66,8 @@ async def own_flags(ctx: Context, params: ProvenParams, account: Account) -> Use
             settled=[_present_flag(flag) for flag in settled],
             open_now=len(waiting),
             made_today=made_today,
-            most_open=MOST_OPEN,
-            most_a_day=MOST_A_DAY,
+            most_open=MAX_OPEN,
+            most_a_day=MAX_A_DAY,
         )
     )
 

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base import names
-from roundtrip.domain.community.marks import MOST_MARKS, MOST_NAME, Mark
+from roundtrip.domain.community.marks import MAX_MARKS, MAX_NAME, Mark
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
@@ -60,7 +60,7 @@ async def wallet_said(ctx: Context, params: WalletParams) -> UseCaseAnswer[Walle
     wallet = params.wallet()
     async with accounts(ctx) as connection:
         public = await public_names.of_wallet(connection, wallet)
-    cleaned = [(names.clean(name.what, MOST_NAME), name.people) for name in public.names]
+    cleaned = [(names.clean(name.what, MAX_NAME), name.people) for name in public.names]
     return UseCaseAnswer(
         WalletSaid(
             wallet,
@@ -83,7 +83,7 @@ async def own_marks(ctx: Context, params: Nothing, account: Account) -> UseCaseA
     async with accounts(ctx) as connection:
         stored = await marks.of_account(connection, account.id, None, SHOWN)
         count = await marks.count(connection, account.id)
-    return UseCaseAnswer(OwnMarks([_own_mark(mark) for mark in stored], count, MOST_MARKS))
+    return UseCaseAnswer(OwnMarks([_own_mark(mark) for mark in stored], count, MAX_MARKS))
 
 
 async def unmark_wallet(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[Marked]:

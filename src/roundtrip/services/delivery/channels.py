@@ -15,7 +15,7 @@ from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault, ServiceFull
 from roundtrip.domain.base.figures import format_count
-from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
+from roundtrip.domain.watch.alerts import MAX_CHANNELS, Alert, Draft
 from roundtrip.domain.watch.channels import HOST_ROWS, host_of
 from roundtrip.services.delivery.telegram_link import link_code
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -29,7 +29,7 @@ from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, NewChannel
 from roundtrip.store.server.rows import Connection
 
-MOST_URL = 300
+MAX_URL = 300
 _KIND = Literal["webhook", "telegram", "discord"]
 
 
@@ -40,7 +40,7 @@ class WebhookParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         msgspec.Meta(
             min_length=1,
-            max_length=MOST_URL,
+            max_length=MAX_URL,
             description="An https url that answers 2xx to a POST, or a Discord webhook.",
         ),
     ]
@@ -181,8 +181,8 @@ async def list_channels(ctx: Context, params: Nothing, account: Account) -> UseC
 
 def _count_text(count: int) -> str:
     if not count:
-        return f"You have no channel yet; {MOST_CHANNELS} are possible. set_webhook makes one."
-    return f"You have {format_count(count, 'channel')} of {MOST_CHANNELS}."
+        return f"You have no channel yet; {MAX_CHANNELS} are possible. set_webhook makes one."
+    return f"You have {format_count(count, 'channel')} of {MAX_CHANNELS}."
 
 
 async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> UseCaseAnswer[WebhookSet]:
@@ -293,9 +293,9 @@ async def _find_same(connection: Connection, account: Account, new: NewChannel) 
     owned = await channels.of_account(connection, account.id)
     key = (new.kind, new.target_hash)
     same_id = next((channel.id for channel in owned if (channel.kind, channel.target_hash) == key), None)
-    if same_id is None and len(owned) >= MOST_CHANNELS:
+    if same_id is None and len(owned) >= MAX_CHANNELS:
         raise CallerFault(
-            "bad_input", f"You already have {MOST_CHANNELS} channels, which is the limit. Remove one first."
+            "bad_input", f"You already have {MAX_CHANNELS} channels, which is the limit. Remove one first."
         )
     return same_id
 

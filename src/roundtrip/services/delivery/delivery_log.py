@@ -14,7 +14,7 @@ from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.delivery import channels, deliveries
 
-MOST_SHOWN = 50
+MAX_SHOWN = 50
 RESENDS, RESENDS_WINDOW = 20, timedelta(hours=1)
 """The most messages that an account may send again within the window."""
 
@@ -49,7 +49,7 @@ class DeliveryLog(msgspec.Struct, frozen=True, rename="camel"):
     """The newest messages of an account."""
 
     text: str
-    rows: Annotated[list[DeliveryRow], says(f"The newest first, {MOST_SHOWN} at most.")]
+    rows: Annotated[list[DeliveryRow], says(f"The newest first, {MAX_SHOWN} at most.")]
 
 
 class ResendParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +69,7 @@ class Resent(msgspec.Struct, frozen=True, rename="camel"):
 async def delivery_log(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[DeliveryLog]:
     """The account's newest messages, the newest first. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        records = await deliveries.log_of_account(connection, account.id, MOST_SHOWN)
+        records = await deliveries.log_of_account(connection, account.id, MAX_SHOWN)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     rows = [_row(record, now) for record in records]
     return UseCaseAnswer(DeliveryLog(_text(rows), rows))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.base import names
-from roundtrip.domain.watch.alerts import MOST_CHANNELS
+from roundtrip.domain.watch.alerts import MAX_CHANNELS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.accounts_database import accounts
 from roundtrip.store.accounts import accounts as accounts_store
@@ -20,7 +20,7 @@ _SECRET = "telegram"  # noqa: S105
 _CODE = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})")
 _LINKED = "Alerts of {account} now arrive here. Remove the channel to stop them."
 NO_CODE = "This code is wrong or has expired. Call list_channels for a new link."
-_FULL = f"You already have {MOST_CHANNELS} channels. Remove one, then call list_channels for a new link."
+_FULL = f"You already have {MAX_CHANNELS} channels. Remove one, then call list_channels for a new link."
 
 
 async def link_code(ctx: Context, connection: Connection, account_id: int) -> str:
@@ -62,7 +62,7 @@ async def _link_chat(ctx: Context, connection: Connection, started: StartedChat)
     if same is not None:
         await channels.set_again(connection, same.id, new, now)
         await deliveries.hurry(connection, same.id, now)
-    elif len(owned) >= MOST_CHANNELS:
+    elif len(owned) >= MAX_CHANNELS:
         return _FULL
     else:
         await channels.add(connection, account_id, new, now)

@@ -31,11 +31,11 @@ from .buy_round import BuyRoundResult
 from .hostile_calls import READING, DeepPlanName, PlannedCalls, control_of
 from .session import TOO_MUCH
 
-MOST_CONTRACTS = 3
+MAX_CONTRACTS = 3
 """Contracts that the token names, whose own owners are tried."""
-_MOST_BESIDE_OWNER = 8
+_MAX_BESIDE_OWNER = 8
 """Hostile calls where the token has an owner who can act, whose own calls come on top."""
-_MOST_HOLDERS = 2
+_MAX_HOLDERS = 2
 _SLOTS, _OWNER = "slots", "0x8da5cb5b"
 
 
@@ -188,7 +188,7 @@ async def plan(
     answers = await _ask(bought, search, sell)
     if isinstance(answers, Missing):
         return answers
-    most = bought.run.means.policy.most_owner_calls if is_ownerless(bought) else _MOST_BESIDE_OWNER
+    most = bought.run.means.policy.most_owner_calls if is_ownerless(bought) else _MAX_BESIDE_OWNER
     # A contract that no transfer calls can only act as a sender; but a beacon names what transfers run.
     beacon = bought.data.beacon
     called = tuple(c for c in answers.contracts if functions.calls_out or c.address == beacon)
@@ -234,7 +234,7 @@ def _search(
         "role": events.roles,
         "storage": in_storage,
         "code": in_code,
-        "supply": (*events.supply, *bought.indexed.holders[:_MOST_HOLDERS]),
+        "supply": (*events.supply, *bought.indexed.holders[:_MAX_HOLDERS]),
         "event": events.others,
     }
     facts = bought.data.facts
@@ -250,10 +250,10 @@ def _search(
         unread.append("events")
     if inputs.storage is None:
         unread.append("storage")
-    if len(contracts) > MOST_CONTRACTS:
+    if len(contracts) > MAX_CONTRACTS:
         unread.append("contracts")
     chosen = rights_plans.choose(groups, left_out)
-    return _Search(rights_plans.order_functions(setters), chosen, contracts[:MOST_CONTRACTS], tuple(unread))
+    return _Search(rights_plans.order_functions(setters), chosen, contracts[:MAX_CONTRACTS], tuple(unread))
 
 
 async def _ask(bought: BuyRoundResult, search: _Search, sell: OwnerProbeSell) -> _SearchResult | Missing:
@@ -330,11 +330,11 @@ def _read_contracts(
         else:
             named = (*(named_accounts.find_in_storage(slots) or ()), *named_accounts.find_in_code(code))
             actors = [Actor("contract account", account) for account in named if account not in keyless]
-        contracts.append(_Contract(address, code, tuple(actors[:_MOST_CONTRACT_ACCOUNTS])))
+        contracts.append(_Contract(address, code, tuple(actors[:_MAX_CONTRACT_ACCOUNTS])))
     return tuple(contracts), () if is_whole else ("contracts",)
 
 
-_MOST_CONTRACT_ACCOUNTS = 2
+_MAX_CONTRACT_ACCOUNTS = 2
 
 
 def _token_tries(

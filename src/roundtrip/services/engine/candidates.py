@@ -8,8 +8,8 @@ from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import (
     MAX_OTHERS_COUNTED,
+    MAX_OTHERS_NAMED,
     MAX_VENUES_A_TOKEN,
-    MOST_OTHERS_NAMED,
     OtherPool,
     Venue,
 )
@@ -48,7 +48,7 @@ def join_venues(listed: ListedVenues, index: TokenIndex | None, contracts: Contr
         if listed.complete_from is not None and index.whole_to is not None:
             # Together they leave no block out.
             is_complete = index.whole_to >= listed.complete_from - 1 and len(venues) <= MAX_VENUES_A_TOKEN
-    named = tuple(OtherPool(at, against) for at, against in islice(others.items(), MOST_OTHERS_NAMED))
+    named = tuple(OtherPool(at, against) for at, against in islice(others.items(), MAX_OTHERS_NAMED))
     return KnownVenues(tuple(venues[:MAX_VENUES_A_TOKEN]), len(others), is_complete, named)
 
 

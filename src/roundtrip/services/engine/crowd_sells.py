@@ -31,7 +31,7 @@ from roundtrip.domain.check.sales import Sale
 from .crowd import data_gas, doubt_balance, member_trader, quote_crowd_buys, room_raw
 from .session import CheckSession, PlanResult, VenueTrial
 
-_LEAST_BUY_GAS, _LEAST_SELL_GAS = 300_000, 400_000
+_MIN_BUY_GAS, _MIN_SELL_GAS = 300_000, 400_000
 _DRIFT_DIVISOR = 1000
 """Each sells this part less of what it was seen to hold, where balances change while others trade."""
 _GENEROUS = 3
@@ -68,8 +68,8 @@ def choose_sellers(
         if not isinstance(buys, MemberBuys):
             refused.append(CrowdTrade(wallet, buys))
             continue
-        buy_gas = min(trader.gas_limit(), max(_LEAST_BUY_GAS, buys.gas * 3 // 2))
-        sell_gas = min(trader.gas_limit(), max(_LEAST_SELL_GAS, buys.gas * 3))
+        buy_gas = min(trader.gas_limit(), max(_MIN_BUY_GAS, buys.gas * 3 // 2))
+        sell_gas = min(trader.gas_limit(), max(_MIN_SELL_GAS, buys.gas * 3))
         if wallet.nonce % _GENEROUS == 0:
             sell_gas = trader.gas_limit()
         held_raw = buys.received_raw * _kept_bps(main, _last_s(wallet, policy), policy) // BPS
@@ -274,7 +274,7 @@ def isolations(
     numbers = differing(crowd, main_sells, policy)
     members = [member for sells in parts for member in sells.members]
     most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in members)))
-    buy_gas = max((_LEAST_BUY_GAS, main.gas * 3 // 2, *(member.buy_gas for member in members)))
+    buy_gas = max((_MIN_BUY_GAS, main.gas * 3 // 2, *(member.buy_gas for member in members)))
     others = tuple(member for sells in recalled for member in sells.members)
     asked = list[Isolation]()
     for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]:

@@ -23,8 +23,8 @@ class CodeReading:
         self._waiting = 0
 
     def full(self) -> bool:
-        """Whether ``MOST_WAITING`` readings wait already."""
-        return self._waiting >= MOST_WAITING
+        """Whether ``MAX_WAITING`` readings wait already."""
+        return self._waiting >= MAX_WAITING
 
     async def find(self, *codes: bytes) -> owner_setters.OwnerSetters | Missing:
         """Like ``owner_setters.find``, in a thread. Missing where the code cannot be read, or ``full``."""
@@ -40,7 +40,7 @@ class CodeReading:
             self._waiting -= 1
 
 
-MOST_WAITING = 8
+MAX_WAITING = 8
 READING = CodeReading()
 
 

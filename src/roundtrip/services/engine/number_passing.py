@@ -46,8 +46,8 @@ from .candidates import standard_venues
 from .main_trips import probe_plan as sell_plan
 from .session import BlockGaps, CheckSession, ReadAnswers, VenueTrial
 
-_MOST_ROUNDS, _MOST_READS, _MOST_BATCH = 6, 256, 48
-_MOST_CONTRACTS, _MOST_CODE_BYTES = 16, 250_000
+_MAX_ROUNDS, _MAX_READS, _MAX_BATCH = 6, 256, 48
+_MAX_CONTRACTS, _MAX_CODE_BYTES = 16, 250_000
 """To read so much code takes a second at most."""
 
 # Texts show 80 characters of a reason.
@@ -233,7 +233,7 @@ async def _read_reached(
     graph = CodeGraph(_known_contracts(run, trials, launch), {run.token: code})
     plan, copies = probe_plan(run.environments[0], _FIRST)
     _, named = graph.unread([run.token])
-    slots = named[:_MOST_READS]
+    slots = named[:_MAX_READS]
     calls = [access_list_call(_sale(run, trial, run.means.policy.later_s), block) for trial in trials]
     calls += [build(plan, block, dialect, copies), *(storage_call(slot, block) for slot in slots)]
     answers = await _ask(run, calls)
@@ -273,11 +273,11 @@ def _parties(run: CheckSession, trial: VenueTrial) -> set[Address]:
 async def _read_graph(run: CheckSession, graph: CodeGraph, roots: set[Address]) -> bool:
     """Reads codes and storage until nothing new is named. False: there is too much to read. Raises
     NodeFault."""
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         codes, slots = graph.unread(roots)
         if not codes and not slots:
             return True
-        if len(codes) + len(slots) > _MOST_READS:
+        if len(codes) + len(slots) > _MAX_READS:
             return False
         block = run.head.block
         calls = [token_facts.code_call(address, block) for address in codes]
@@ -286,14 +286,14 @@ async def _read_graph(run: CheckSession, graph: CodeGraph, roots: set[Address]) 
         graph.codes |= {a: hex_bytes(answer) for a, answer in zip(codes, answers, strict=False)}
         _keep_words(graph, slots, answers[len(codes) :])
         sizes = [len(code) for code in graph.codes.values() if code]
-        if len(sizes) > _MOST_CONTRACTS or sum(sizes) > _MOST_CODE_BYTES:
+        if len(sizes) > _MAX_CONTRACTS or sum(sizes) > _MAX_CODE_BYTES:
             return False
     return False
 
 
 async def _ask(run: CheckSession, calls: list[RpcCall]) -> list[Answer]:
     """One trip, in batches as small as nodes take. Raises NodeFault."""
-    batches = [calls[at : at + _MOST_BATCH] for at in range(0, len(calls), _MOST_BATCH)]
+    batches = [calls[at : at + _MAX_BATCH] for at in range(0, len(calls), _MAX_BATCH)]
     answers: list[Answer] = []
     for batch in await run.means.node.batches(batches, run.meter):
         if isinstance(batch, NodeFault):

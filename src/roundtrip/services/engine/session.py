@@ -122,8 +122,8 @@ class CheckSession:
         return dict(zip(reads, read_answers, strict=True)), {name: results[name] for name in plans}
 
 
-MOST_PLANS_A_REQUEST = 48
-MOST_CALLS_A_REQUEST = 450
+MAX_PLANS_A_REQUEST = 48
+MAX_CALLS_A_REQUEST = 450
 """With more plans, or more simulated calls, a request exceeds a megabyte, which nodes refuse."""
 
 
@@ -151,7 +151,7 @@ def _group_plans(plans: Mapping[Name, tuple[VenuePlace, Plan]]) -> list[PlanGrou
         strange = place if place.venue.rival_hook() else None
         own = groups.setdefault(strange, [[]])
         more = sum(len(block.steps) for block in plan.blocks)
-        is_full = len(own[-1]) == MOST_PLANS_A_REQUEST or calls.get(strange, 0) + more > MOST_CALLS_A_REQUEST
+        is_full = len(own[-1]) == MAX_PLANS_A_REQUEST or calls.get(strange, 0) + more > MAX_CALLS_A_REQUEST
         if own[-1] and is_full:
             own.append([])
             calls[strange] = 0

@@ -16,10 +16,10 @@ from roundtrip.domain.holders.balance_drift import has_drifted
 from roundtrip.domain.holders.book import HolderBook, HolderColumns
 from roundtrip.services.runtime.context import Context
 
-MOST_RANDOM = 30
+MAX_RANDOM = 30
 """How many of the other wallets are read, too."""
-MOST_BUYERS = 300
-MOST_IF_DRIFTING = 1000
+MAX_BUYERS = 300
+MAX_IF_DRIFTING = 1000
 """How many more wallets are read if the logs drift: those that ever received most."""
 
 
@@ -48,7 +48,7 @@ async def read_balances(
     if not balances.drifts:
         return balances
     largest_receivers = heapq.nlargest(
-        MOST_IF_DRIFTING, book.wallets, key=lambda wallet: book.wallets[wallet].received_raw
+        MAX_IF_DRIFTING, book.wallets, key=lambda wallet: book.wallets[wallet].received_raw
     )
     return compare_to_logs(
         book, at, supply_raw, await _read_views(ctx, book, {*to_read, *largest_receivers}, at, meter)
@@ -68,9 +68,9 @@ def _wallets_to_read(book: HolderBook, requested: Iterable[Address], random: Ran
     # Whether early buys count is known only once their funders are: the launch may be a later one.
     launches = [launch for launch in (book.launch(), book.launch(early)) if launch is not None]
     buyers = [buy for launch in launches for buy in launch.buys]
-    largest_buys = heapq.nlargest(MOST_BUYERS, buyers, key=lambda buy: buy.bought_raw)
+    largest_buys = heapq.nlargest(MAX_BUYERS, buyers, key=lambda buy: buy.bought_raw)
     everyone = list(wallets)
-    random_wallets = random.sample(everyone, min(MOST_RANDOM, len(everyone)))
+    random_wallets = random.sample(everyone, min(MAX_RANDOM, len(everyone)))
     pools = [pool for pool in book.beginning.places.pools if pool in wallets]
     return {
         *requested,

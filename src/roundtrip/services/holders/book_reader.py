@@ -31,8 +31,8 @@ from .book_store import enqueue_read, is_worth_writing, load_book, pack_book, re
 from .late_venues import must_reread
 from .sources import TokenSource, find_start, near_node, read_source, reading_node, update_maker
 
-MOST_TRANSFERS = 5_000_000
-MOST_WALLETS = 1_000_000
+MAX_TRANSFERS = 5_000_000
+MAX_WALLETS = 1_000_000
 """A larger book is not read further, and is reported as far as it goes."""
 NEAR_BLOCKS = 5_000
 """A book at most this far behind does not need a reading slot: it takes two trips."""
@@ -359,7 +359,7 @@ async def _read_spans(
             ctx.books.probe_times(source.token).gone_s = None
             open_book.standing.touch(wallet for tx in span.txs for move in tx.moves for wallet in move[:2])
             logs += span.logs
-            if book.transfers > MOST_TRANSFERS or len(book.wallets) > MOST_WALLETS:
+            if book.transfers > MAX_TRANSFERS or len(book.wallets) > MAX_WALLETS:
                 return "capped"
             is_over = logs >= bounds.logs or clock() - started_s >= bounds.seconds
             if is_over and span.last.number < source.head.number:

@@ -17,7 +17,7 @@ from roundtrip.store.server.jobs import PendingJob
 from roundtrip.store.server.rows import Connection
 
 JOB = "holders"
-MOST_JOBS = 50
+MAX_JOBS = 50
 """Limit of waiting reads of busy tokens: each may have a million transfers."""
 _GIVEN_UP = timedelta(minutes=10)
 """How long after a job was given up callers get an error instead of another job."""
@@ -121,7 +121,7 @@ async def enqueue_read(ctx: Context, token: Address, stored: StoredBook | None, 
                 return
             if await jobs.among(connection, JOB, [token], now - _GIVEN_UP):
                 raise ReadFailed(NodeFault(_FAILED))
-            if await jobs.due(connection, JOB, now) >= MOST_JOBS:
+            if await jobs.due(connection, JOB, now) >= MAX_JOBS:
                 raise ServiceFull(
                     "holders_busy", "Too many busy tokens are being read; ask again in a few minutes.", 60
                 )

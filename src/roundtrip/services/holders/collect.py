@@ -45,25 +45,25 @@ from roundtrip.store.holders import smart_money
 from roundtrip.store.holders.smart_money import BoardRow, WinningClose
 from roundtrip.store.index.cursor import may_trade_beyond
 
-from .balances import MOST_BUYERS, Balances, read_balances
+from .balances import MAX_BUYERS, Balances, read_balances
 from .book_reader import read_book
 from .findings import NEAREST, HolderRecord, HolderWin, LaunchCrowd, Why, WinFinding
 from .funding import BUSY_NONCE, FunderFamilies, trace_wallets
 from .late_venues import late_venues
 from .schema import Window
-from .sources import MOST_PLACES, TokenSource, read_source
+from .sources import MAX_PLACES, TokenSource, read_source
 
 MIN_TIED = 2
 """Two wallets with one funder are reported as a pair."""
 MIN_FUNDING_WEI = 10**12
 """Less cannot pay for a transaction: its sender only wants to be taken for the funder."""
-MOST_BY_LOGS = 60
+MAX_BY_LOGS = 60
 """How many wallets with the largest balances by the logs are asked for their balance, pools among them, and
 how many with a balance below zero."""
-MOST_BELOW_ZERO = 20
+MAX_BELOW_ZERO = 20
 MANY_WALLETS = 50_000
 """Computing their concentration takes 30 ms."""
-MOST_WINS = 40
+MAX_WINS = 40
 """Limit of winners of which the biggest win is read: with many thousand closings it takes 3 ms a wallet."""
 
 
@@ -154,8 +154,8 @@ async def _collect_all(
     leaders, negative = open_book.standing.look(book.wallets)
     wallets_to_read = {
         *_special_addresses(source, open_book),
-        *leaders[:MOST_BY_LOGS],
-        *negative[:MOST_BELOW_ZERO],
+        *leaders[:MAX_BY_LOGS],
+        *negative[:MAX_BELOW_ZERO],
         *also,
     }
     balances = await read_balances(ctx, book, at, source.supply_raw, wallets_to_read, meter)
@@ -220,7 +220,7 @@ async def _may_lack_trades(ctx: Context, source: TokenSource, open_book: OpenBoo
     exceed the limit."""
     if open_book.unread_venues or late_venues(source, open_book):
         return True
-    if len(source.log_sources.venues) < MOST_PLACES:
+    if len(source.log_sources.venues) < MAX_PLACES:
         return (
             not source.buy_round.candidates.complete or not open_book.book.lost_venues.keys() <= source.absent
         )
@@ -283,7 +283,7 @@ async def _add_origins(
     """Adds the origins of ``top``, the biggest holders, of ``early`` buyers and of the launch's, and what
     ties them."""
     buys = () if launch is None else launch.buys
-    largest_buys = heapq.nlargest(MOST_BUYERS, buys, key=lambda buy: buy.bought_raw)
+    largest_buys = heapq.nlargest(MAX_BUYERS, buys, key=lambda buy: buy.bought_raw)
     makers = [] if inputs.maker is None else [inputs.maker.deployer, *inputs.maker.creators]
     low_priority = [*makers, *early, *(buy.wallet for buy in largest_buys)]
     families = await trace_wallets(
@@ -391,7 +391,7 @@ async def _read_winners(
                 (row for wallet, row in rows.items() if has_bought(inputs, wallet)), key=_nearness
             )
             best = await smart_money.load_biggest_wins(
-                connection, [row.wallet for row in holder_rows[:MOST_WINS]]
+                connection, [row.wallet for row in holder_rows[:MAX_WINS]]
             )
             crowd = None
             if maker is not None:

@@ -13,7 +13,7 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook
-from roundtrip.domain.holders.findings import MOST_FUNDED, KnownWallet
+from roundtrip.domain.holders.findings import MAX_FUNDED, KnownWallet
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import looking
@@ -30,14 +30,14 @@ from .sources import reading_node
 Origins = Mapping[Address, StoredOrigin | None]
 """The origins of wallets that are known; None: no eth of this chain ever reached the wallet."""
 
-MOST_SEARCHED = 24
+MAX_SEARCHED = 24
 """How many wallets that the index does not know are searched in the archive during the request, nine trips
 each. Jobs search the others."""
-MOST_ENQUEUED = 50
+MAX_ENQUEUED = 50
 """A job takes a minute for this many; more for one token would delay all others."""
 _AT_ONCE = 8
 _SEARCH_S = 6.0
-_MOST_NO_ARCHIVE = 4
+_MAX_NO_ARCHIVE = 4
 """After this many wallets without old states, and none with an answer, the node has no archive: each such
 answer costs it 33 calls. It is asked again after ``NO_ARCHIVE_S``."""
 NO_ARCHIVE_S = 3600.0
@@ -51,7 +51,7 @@ seen."""
 @dataclass(frozen=True, slots=True)
 class FunderFamilies:
     """``wallets``: of all that were asked for. ``families``: how many wallets each funder sent a first
-    eth, at least; above ``MOST_FUNDED`` also if he may have. ``funded``: when each wallet was sent its first
+    eth, at least; above ``MAX_FUNDED`` also if he may have. ``funded``: when each wallet was sent its first
     eth."""
 
     wallets: Mapping[Address, KnownWallet]
@@ -80,7 +80,7 @@ async def trace_wallets(
     aged = {wallet for wallet, had in had_before_index.items() if had is False}
     unknown = [wallet for wallet in wallets_to_trace if wallet not in origins_by_wallet]
     if unknown:
-        searched = await _search_archive(ctx, unknown[:MOST_SEARCHED], head)
+        searched = await _search_archive(ctx, unknown[:MAX_SEARCHED], head)
         origins_by_wallet |= searched
         aged |= searched.keys()
         await _remember(
@@ -191,7 +191,7 @@ async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockR
     async def search(wallet: Address) -> None:
         nonlocal no_archive_count
         async with slots:
-            if not origins_found and no_archive_count >= _MOST_NO_ARCHIVE:
+            if not origins_found and no_archive_count >= _MAX_NO_ARCHIVE:
                 return
             try:
                 origin = await seek_origin(node, wallet, 0, head)
@@ -206,7 +206,7 @@ async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockR
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(_SEARCH_S):
             await at_once(*(search(wallet) for wallet in wallets))
-    if not origins_found and no_archive_count >= _MOST_NO_ARCHIVE:
+    if not origins_found and no_archive_count >= _MAX_NO_ARCHIVE:
         books.no_archive_s = now_s
     return origins_found
 
@@ -225,7 +225,7 @@ async def _remember(
                 if wallet in origins_by_wallet:
                     older = _older_origin(origins_by_wallet[wallet], cursor.start_number)
                     await origins.keep_older(connection, wallet, older)
-            missing = [wallet for wallet in unknown if wallet not in origins_by_wallet][:MOST_ENQUEUED]
+            missing = [wallet for wallet in unknown if wallet not in origins_by_wallet][:MAX_ENQUEUED]
             now = datetime.fromtimestamp(ctx.now_s(), UTC)
             failed = await jobs.among(connection, ORIGIN_JOB, missing, now - _GIVEN_UP)
             await jobs.enqueue_many(
@@ -260,5 +260,5 @@ async def _read_families(
             # The funder may be an exchange, so his ties stay unknown.
             del families[funder]
         elif quantity(answer) >= BUSY_NONCE:
-            families[funder] = MOST_FUNDED + 1
+            families[funder] = MAX_FUNDED + 1
     return families

@@ -12,7 +12,7 @@ from roundtrip.services.holders.growth import HolderGrowth, present_growth
 from roundtrip.services.holders.insiders import keep_insiders
 from roundtrip.services.holders.launch_bundle import LaunchBundle, present_launch_bundle
 from roundtrip.services.holders.present import (
-    MOST_LISTED,
+    MAX_LISTED,
     common_fields,
     market_cap_usd,
     present,
@@ -87,7 +87,7 @@ async def holders_page(ctx: Context, params: HoldersParams) -> UseCaseAnswer[Hol
     return UseCaseAnswer(page, ttl_ms(ctx, record), meter=meter)
 
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 def present_smart_money(record: HolderRecord) -> SmartMoney:
@@ -109,12 +109,12 @@ def _text(record: HolderRecord, summary: HolderFindings) -> tuple[list[str], lis
         return [*sentences, "Which wallets on the winners list hold it is not known before that."], []
     sentences += smart_text(record, summary, token_text(record))
     holding = [] if summary.smart is None else summary.smart.holding
-    if len(holding) > MOST_LISTED:
-        more = format_count(len(holding) - MOST_LISTED, "more holds it and is", "more hold it and are")
+    if len(holding) > MAX_LISTED:
+        more = format_count(len(holding) - MAX_LISTED, "more holds it and is", "more hold it and are")
         sentences.append(f"{more} not listed.")
     if holding:
         sentences.append("That does not prove that you can sell it, and they may sell at any moment.")
-    return sentences, [_winner_text(win) for win in holding[:_MOST_NAMED]]
+    return sentences, [_winner_text(win) for win in holding[:_MAX_NAMED]]
 
 
 def _winner_text(win: HolderWin) -> str:

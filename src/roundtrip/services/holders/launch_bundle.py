@@ -14,7 +14,7 @@ from roundtrip.domain.holders.findings import MIN_BUNDLE, Bundle, Tag
 from roundtrip.services.support.answer_fields import says
 
 from .findings import HolderFindings, HolderRecord, funders_unknown, summarize
-from .present import MOST_LISTED, common_fields, launch_answer
+from .present import MAX_LISTED, common_fields, launch_answer
 from .schema import Bps, LaunchTime, OfHolders, PurseNumber
 from .text import (
     NO_RACE,
@@ -31,8 +31,8 @@ from .text import (
     unpaid_text,
 )
 
-_LEAST_PAIR = 2
-_MOST_NAMED = 3
+_MIN_PAIR = 2
+_MAX_NAMED = 3
 
 
 class LaunchBuyer(msgspec.Struct, frozen=True, rename="camel"):
@@ -120,7 +120,7 @@ def present_launch_bundle(record: HolderRecord) -> LaunchBundle:
     grouped_wallets = {wallet for bundle, _ in grouped_buyers for wallet in bundle.wallets}
     buys = {buy.wallet: buy for buy in record.launch.buys} if record.launch else {}
     single_wallets = [wallet for wallet in buys if wallet not in grouped_wallets]
-    slots_left, groups = MOST_LISTED, list[LaunchGroup]()
+    slots_left, groups = MAX_LISTED, list[LaunchGroup]()
     for bundle, is_bundle in grouped_buyers:
         listed = bundle.wallets[:slots_left]
         slots_left -= len(listed)
@@ -135,7 +135,7 @@ def present_launch_bundle(record: HolderRecord) -> LaunchBundle:
         held_bps=None if record.launch is None else _held_bps(record, buys),
         groups=groups,
         others=[_buyer(record, summary, buys[wallet]) for wallet in single_wallets[:slots_left]],
-        not_listed=max(0, len(buys) - MOST_LISTED) + (record.launch.left_out if record.launch else 0),
+        not_listed=max(0, len(buys) - MAX_LISTED) + (record.launch.left_out if record.launch else 0),
         funders_unknown=len(funders_unknown(record)),
     )
 
@@ -147,7 +147,7 @@ def _group_buyers(record: HolderRecord, summary: HolderFindings) -> list[tuple[B
         return []
     bundled = {wallet for bundle in summary.bundles for wallet in bundle.wallets}
     rest = replace(launch, buys=tuple(buy for buy in launch.buys if buy.wallet not in bundled))
-    pairs = findings.bundles(inputs, rest, _LEAST_PAIR)
+    pairs = findings.bundles(inputs, rest, _MIN_PAIR)
     return [*((bundle, True) for bundle in summary.bundles), *((pair, False) for pair in pairs)]
 
 
@@ -230,7 +230,7 @@ def _text(record: HolderRecord, summary: HolderFindings) -> tuple[list[str], lis
         sentences.append(
             f"The funders of {unknown:,} of them are not known: a bundle may be bigger than shown, or hidden."
         )
-    not_listed = max(0, len(launch.buys) - MOST_LISTED) + launch.left_out
+    not_listed = max(0, len(launch.buys) - MAX_LISTED) + launch.left_out
     if not_listed:
         sentences.append(f"{not_listed:,} more bought and are not listed.")
-    return sentences, [bundle_text(record, bundle) for bundle in summary.bundles[:_MOST_NAMED]]
+    return sentences, [bundle_text(record, bundle) for bundle in summary.bundles[:_MAX_NAMED]]

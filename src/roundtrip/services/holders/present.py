@@ -47,9 +47,9 @@ from .schema import (
 )
 from .text import text_of, why_text
 
-MOST_LISTED = 100
+MAX_LISTED = 100
 """Wallets in one list."""
-MOST_LINKS = 200
+MAX_LINKS = 200
 _HOUR_S = 3600
 _DAY_S = 86_400
 _WEEK_S = 7 * _DAY_S
@@ -214,11 +214,11 @@ def _deployer(record: HolderRecord, summary: HolderFindings) -> DeployerHolds | 
 
 
 def smart_wallets(record: HolderRecord, summary: HolderFindings) -> list[SmartWallet]:
-    """Winners that hold the token, at most ``MOST_LISTED``."""
+    """Winners that hold the token, at most ``MAX_LISTED``."""
     smart, inputs = summary.smart, record.full_inputs
     if smart is None or inputs is None:
         return []
-    return [_smart_wallet(record, inputs, win) for win in smart.holding[:MOST_LISTED]]
+    return [_smart_wallet(record, inputs, win) for win in smart.holding[:MAX_LISTED]]
 
 
 def _smart_money(record: HolderRecord, summary: HolderFindings) -> SmartMoneyAnswer | None:
@@ -276,7 +276,7 @@ def _forensics(record: HolderRecord, summary: HolderFindings) -> Forensics:
         suspicious_bps = record.share_bps(
             sum(findings.balance_raw(inputs, wallet) for wallet in summary.suspicious)
         )
-    links = [] if inputs is None else ties(inputs, record.launch)[:MOST_LINKS]
+    links = [] if inputs is None else ties(inputs, record.launch)[:MAX_LINKS]
     return Forensics(
         gini_bps=None if concentration is None or inputs is None else concentration.gini_bps,
         nakamoto=None if concentration is None or inputs is None else concentration.nakamoto,

@@ -35,7 +35,7 @@ from roundtrip.venues import launchpad, launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-MOST_PLACES = MAX_VENUES_A_TOKEN
+MAX_PLACES = MAX_VENUES_A_TOKEN
 _NO_ARCHIVE_S = 3600
 
 
@@ -133,7 +133,7 @@ async def _read_index(ctx: Context, token: Address) -> tuple[LaunchSpot | None, 
     async with looking(ctx) as (connection, _):
         return (
             await deployers.launch_of(connection, token),
-            await cursor.venues_of(connection, token, MOST_PLACES),
+            await cursor.venues_of(connection, token, MAX_PLACES),
         )
 
 

@@ -18,7 +18,7 @@ from .findings import HolderFindings, HolderRecord, Why, funders_unknown, launch
 _PERCENT_BPS = BPS // 100
 
 _TWICE = 20
-_MOST_TENTHS = 10_000
+_MAX_TENTHS = 10_000
 
 WHY_TEXT: dict[Why, str] = {
     "drifts": "Its transfers do not add up to the balances that it reports. Wallets may have got, sold or "
@@ -76,8 +76,8 @@ def _oversupplied_text(record: HolderRecord) -> str:
     part = f"{tenths // 10:,}.{tenths % 10} times"
     if tenths < _TWICE:
         part = f"{format_percent(sum_raw * BPS // max(1, record.supply_raw))} of"
-    elif tenths > _MOST_TENTHS:
-        part = f"more than {_MOST_TENTHS // 10:,} times"
+    elif tenths > _MAX_TENTHS:
+        part = f"more than {_MAX_TENTHS // 10:,} times"
     return f"Balances add up to {part} the supply that the token reports."
 
 
@@ -321,7 +321,7 @@ def busy_funder_text(record: HolderRecord) -> list[str]:
         return []
     return [
         f"{format_count(count, 'launch buyer')} share the funder {funder}, which paid over "
-        f"{findings.MOST_FUNDED:,} wallets: it may be an exchange, or it may hide a bundle."
+        f"{findings.MAX_FUNDED:,} wallets: it may be an exchange, or it may hide a bundle."
         for funder, count in findings.busy_funders(record.inputs, record.launch)[:1]
     ]
 

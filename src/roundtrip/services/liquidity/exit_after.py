@@ -19,9 +19,9 @@ from roundtrip.venues import positions
 
 from .locks import LockResult
 
-_MOST_WITHDRAWN = 24
+_MAX_WITHDRAWN = 24
 """Positions that a party withdraws, the largest first."""
-_MOST_SOLD_ON = 3
+_MAX_SOLD_ON = 3
 _WITHDRAW_GAS = 600_000
 _MONEY_WEI = 100 * WEI_PER_ETH
 
@@ -44,7 +44,7 @@ async def run_exit(
     probe = Probe(size, run.means.policy.later_s, BPS, 0)
     between = withdrawal_block(bought, party, taken)
     plans: dict[tuple[str, int], tuple[VenuePlace, Plan]] = {}
-    places = [trial.place for trial in trials[:_MOST_SOLD_ON]]
+    places = [trial.place for trial in trials[:_MAX_SOLD_ON]]
     for n, out in enumerate(places):
         for name, block in (("now", None), ("left", between)):
             environment = cast(run.environments[0], f"{name} {n}")
@@ -57,7 +57,7 @@ async def run_exit(
     except NodeFault as fault:
         return ExitAfterWithdrawal(party, None, None, missing=fault.message)
     withdrawn = count_withdrawn(between, [results["left", n] for n in range(len(places))])
-    if withdrawn < min(len(party.positions), _MOST_WITHDRAWN):
+    if withdrawn < min(len(party.positions), _MAX_WITHDRAWN):
         # The loss would be that of a smaller withdrawal.
         is_refused = not withdrawn and not any(
             held.withdrawal.function for _, held in party.positions if held.withdrawal
@@ -119,7 +119,7 @@ def withdrawal_block(bought: BuyRoundResult, party: Party, taken: Taken) -> Plan
     money: dict[Address, int] = {party.wallet: _MONEY_WEI}
     codes: dict[Address, str] = {}
     largest = sorted(party.positions, key=lambda one: (-one[0].worth_of(one[1]), -one[1].money_wei))[
-        :_MOST_WITHDRAWN
+        :_MAX_WITHDRAWN
     ]
     for n, (pool, held) in enumerate(largest):
         position, sender = held.position, party.wallet

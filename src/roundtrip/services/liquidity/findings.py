@@ -25,7 +25,7 @@ from roundtrip.venues.base import Contracts
 
 from .exit_after import run_exit
 from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
-from .position_reader import MOST_POOLS, UNREAD, PositionReader
+from .position_reader import MAX_POOLS, UNREAD, PositionReader
 
 NOT_KNOWN = "We do not know the positions in its pools"
 POOLS_UNREAD = "We could not read all of its pools"
@@ -51,7 +51,7 @@ async def judge_liquidity(bought: BuyRoundResult, reader: PositionReader) -> Liq
     """The findings after a buy round, with what the reader has read already. Raises NodeFault."""
     trials = sorted(
         (trial for trial in bought.data.venues if trial.exists()), key=lambda trial: -bought_raw(trial)
-    )[:MOST_POOLS]
+    )[:MAX_POOLS]
     await reader.complete([trial.place.venue for trial in trials if not trial.place.venue.is_curve])
     bought = replace(bought, run=replace(bought.run, meter=reader.meter))
     depths = [_depth_of(trial, bought, reader) for trial in trials]

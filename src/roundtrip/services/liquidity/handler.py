@@ -32,7 +32,7 @@ from roundtrip.venues.positions import is_nft
 from .findings import LiquidityFindings
 from .gather import find_liquidity
 from .holder_tags import accounts_to_tag, holders_to_tag, join_tags, read_holders
-from .position_reader import MOST_POOLS, MOST_POSITIONS
+from .position_reader import MAX_POOLS, MAX_POSITIONS
 from .schema import (
     ExitAfterLeaving,
     FeesOf,
@@ -47,7 +47,7 @@ from .schema import (
 from .sentence import UNREAD, Tags, add_sentence, tag_accounts
 
 _READ_S = 5.0
-_MOST_TAGGED = 100
+_MAX_TAGGED = 100
 log = structlog.get_logger(__name__)
 
 
@@ -145,7 +145,7 @@ async def _find(ctx: Context, token: Address, meter: Meter) -> tuple[LiquidityFi
 async def _read_indexed(ctx: Context, token: Address) -> TokenPositions | None:
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
-            return await read_positions(connection, ctx.contracts, token, MOST_POOLS, MOST_POSITIONS)
+            return await read_positions(connection, ctx.contracts, token, MAX_POOLS, MAX_POSITIONS)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "The index of positions is unavailable; retry in 5 s.", 5) from error
 
@@ -159,7 +159,7 @@ def _positions(found: LiquidityFindings) -> list[HeldPosition]:
 
 async def _read_tags(ctx: Context, found: LiquidityFindings) -> Tags:
     """What is known of the accounts that hold or can withdraw something, as to the token."""
-    listed = _accounts(found)[:_MOST_TAGGED]
+    listed = _accounts(found)[:_MAX_TAGGED]
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
             known = await origins.origins_of(connection, tuple(listed)) if listed else {}

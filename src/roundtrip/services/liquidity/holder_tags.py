@@ -18,7 +18,7 @@ from .sentence import Tags
 
 HOLDERS_S = 3.0
 """How long an answer waits for the holders: who can withdraw matters more than the tags."""
-_MOST_TRACED = 16
+_MAX_TRACED = 16
 log = structlog.get_logger(__name__)
 
 
@@ -44,7 +44,7 @@ async def read_holders(
         return None
     try:
         async with asyncio.timeout(most_s):
-            return await gather_holders(ctx, token, meter, accounts[:_MOST_TRACED])
+            return await gather_holders(ctx, token, meter, accounts[:_MAX_TRACED])
     except (TimeoutError, NodeFault, ReadFailed, ServiceFull, CallerFault) as error:
         log.info("holders could not be read for the liquidity's tags", error=repr(error))
         return None

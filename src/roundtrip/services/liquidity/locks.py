@@ -29,11 +29,11 @@ from roundtrip.venues import BY_KIND, abi
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.positions import is_nft
 
-MOST_LOCKS = 8
+MAX_LOCKS = 8
 """Positions in contracts that are tried, the largest first."""
 _DELEGATED = b"\xef\x01\x00"
 """EIP-7702: the code of a wallet that runs a contract's."""
-_MOST_CALLS = 8000
+_MAX_CALLS = 8000
 """Simulated calls of all trials of one answer. A usual locker takes some hundreds."""
 TrialName = TypeVar("TrialName", bound=Hashable)
 
@@ -105,8 +105,8 @@ class LockTrials:
 
     async def find(self, wanted: Sequence[ContractPosition]) -> list[LockResult]:
         """The results of these positions, in order: at most four trips, whatever their number. A position
-        beyond ``MOST_LOCKS``, and one whose contract cannot be tried, is unknown. Raises NodeFault."""
-        tried = list(wanted[:MOST_LOCKS])
+        beyond ``MAX_LOCKS``, and one whose contract cannot be tried, is unknown. Raises NodeFault."""
+        tried = list(wanted[:MAX_LOCKS])
         held = self._afford(await self._prepare(tried))
         free = await self._try_now(held)
         waiting = await self._try_later(
@@ -119,7 +119,7 @@ class LockTrials:
 
     def _afford(self, held: Sequence[HeldByContract | None]) -> list[HeldByContract | None]:
         """Leaves out those for whose trials there is no room; their contracts decide how many they take."""
-        left, affordable = _MOST_CALLS, list[HeldByContract | None]()
+        left, affordable = _MAX_CALLS, list[HeldByContract | None]()
         for one in held:
             waits = 0 if one is None else len(_waits(one.times_s, self._now_s))
             calls = 0 if one is None else lock_plans.count_calls(one, self._environment(one), waits)
@@ -194,7 +194,7 @@ class LockTrials:
             (own, logic) if isinstance(logic, Missing) else (own,) for own, logic in places
         ]
         wanted = {n: logic for n, (_, logic) in enumerate(places) if isinstance(logic, str)}
-        for _ in range(_MOST_PROXIES):
+        for _ in range(_MAX_PROXIES):
             if not wanted:
                 break
             calls = [token_facts.code_call(one, self._run.head.block) for one in wanted.values()]
@@ -252,7 +252,7 @@ class LockTrials:
         keyless = self._contracts.all_addresses() | BURN_ADDRESSES
         keyless |= {place.holder.address, place.venue.pool or place.holder.address, self._run.token}
         actors = dict.fromkeys(one for one in listed if one is not None and one not in keyless)
-        return tuple(actors)[: lock_plans.MOST_ACTORS]
+        return tuple(actors)[: lock_plans.MAX_ACTORS]
 
     # --- trials -------------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class LockTrials:
             waits[n] = _waits(one.times_s, self._now_s)
             environment = self._environment(one)
             for actor in one.actors:
-                for function in one.functions[: lock_plans.MOST_FUNCTIONS]:
+                for function in one.functions[: lock_plans.MAX_FUNCTIONS]:
                     plans[n, function, actor] = lock_plans.waiting_plan(
                         one, function, actor, environment, self._contracts, waits[n]
                     )
@@ -345,7 +345,7 @@ async def _functions_of(codes: Sequence[bytes | Missing]) -> tuple[Setter, ...] 
 
 
 _NO_PROXY = ProxyFacts(None, None)
-_MOST_PROXIES = 2
+_MAX_PROXIES = 2
 _SMALL_CODE = 256
 """Bytes. A proxy of its own kind is smaller, and has its implementation in its first slot."""
 

@@ -16,10 +16,10 @@ from roundtrip.venues.positions import PoolState
 
 from .locks import Holder, read_holder
 
-MOST_POOLS = 4
-MOST_POSITIONS = 200
+MAX_POOLS = 4
+MAX_POSITIONS = 200
 """Of one pool, that are read; the rest is counted."""
-_MOST_HOLDERS = 64
+_MAX_HOLDERS = 64
 """Of all pools, that are read: those of the largest positions."""
 
 
@@ -70,7 +70,7 @@ class PositionReader:
     async def read(self, known: Mapping[Venue, KnownPool]) -> None:
         """Reads these pools and positions, and the holders that are known, in one trip. Raises NodeFault."""
         to_read = {
-            venue: PoolToRead(venue, pool.positions[:MOST_POSITIONS])
+            venue: PoolToRead(venue, pool.positions[:MAX_POSITIONS])
             for venue, pool in known.items()
             if not venue.is_curve
         }
@@ -151,7 +151,7 @@ class PositionReader:
         """Those that have to be read: not the exchange's own contracts, nor burn addresses."""
         keyless = BURN_ADDRESSES | self._contracts.all_addresses() | self.holders.keys()
         found = [holder for holder in dict.fromkeys(holders) if holder is not None and holder not in keyless]
-        return found[: max(0, _MOST_HOLDERS - len(self.holders))]
+        return found[: max(0, _MAX_HOLDERS - len(self.holders))]
 
     def _holder_calls(self, holders: Sequence[Address]) -> list[RpcCall]:
         calls: dict[str, RpcCall] = {}

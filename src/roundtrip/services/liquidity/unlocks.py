@@ -15,8 +15,8 @@ from roundtrip.store.index.addresses import id_of
 from roundtrip.store.liquidity.unlocks import read_coming_of
 from roundtrip.store.watch.bag_changes import list_held
 
-MOST_UNLOCKS = 200
-MOST_HELD = 200
+MAX_UNLOCKS = 200
+MAX_HELD = 200
 """The newest tokens of the wallet that are looked at."""
 
 
@@ -37,7 +37,7 @@ class UnlockCalendar(msgspec.Struct, frozen=True, rename="camel"):
     """The unlocks of the next 30 days, of tokens that the account watches."""
 
     text: Annotated[str, says("The answer in plain sentences.")]
-    unlocks: Annotated[list[UnlockRow], says(f"The first {MOST_UNLOCKS}, the earliest first.")]
+    unlocks: Annotated[list[UnlockRow], says(f"The first {MAX_UNLOCKS}, the earliest first.")]
     is_whole: Annotated[bool, says("false: there are more than those.")]
 
 
@@ -47,12 +47,12 @@ async def list_unlocks(ctx: Context, params: Nothing, account: Account) -> UseCa
     now_s = int(ctx.now_s())
     async with looking(ctx) as (connection, _):
         wallet_id = await id_of(connection, account.wallet)
-        held = [] if wallet_id is None else await list_held(connection, wallet_id, MOST_HELD)
+        held = [] if wallet_id is None else await list_held(connection, wallet_id, MAX_HELD)
         token_ids = [token.token_id for token in held]
-        to_s, limit = now_s + CALENDAR_S, MOST_UNLOCKS + 1
+        to_s, limit = now_s + CALENDAR_S, MAX_UNLOCKS + 1
         coming = await read_coming_of(connection, account.id, token_ids, now_s, to_s, limit)
-    rows = [_present_unlock(unlock, now_s) for unlock in coming[:MOST_UNLOCKS]]
-    return UseCaseAnswer(UnlockCalendar(_text(rows), rows, len(coming) <= MOST_UNLOCKS))
+    rows = [_present_unlock(unlock, now_s) for unlock in coming[:MAX_UNLOCKS]]
+    return UseCaseAnswer(UnlockCalendar(_text(rows), rows, len(coming) <= MAX_UNLOCKS))
 
 
 def _present_unlock(unlock: ComingUnlock, now_s: int) -> UnlockRow:

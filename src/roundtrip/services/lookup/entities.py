@@ -27,10 +27,10 @@ from roundtrip.venues import amm_v3, amm_v4, launchpad, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 from roundtrip.venues.pair_order import sides
 
-MOST_PLACES, MOST_TOKENS = 20, 10
+MAX_PLACES, MAX_TOKENS = 20, 10
 """Limits of what is read from the chain; the rest stays unknown, and the answer says so."""
-_MOST_LOOKED_UP = 400
-_MOST_CURVES_TOKENS = 3
+_MAX_LOOKED_UP = 400
+_MAX_CURVES_TOKENS = 3
 _Answer = msgspec.Raw | RpcError
 
 
@@ -64,10 +64,10 @@ async def load_from_index(ctx: Context, logs: Sequence[tuple[int, DecodedLog]]) 
     places, named = _list_places(logs, ctx.contracts), _list_tokens(logs)
     try:
         async with reading(ctx) as (connection, index_cursor):
-            pools = await cursor.pools_at(connection, places[:_MOST_LOOKED_UP], cursor.Ids())
+            pools = await cursor.pools_at(connection, places[:_MAX_LOOKED_UP], cursor.Ids())
             entities.quotes = await cursor.launch_quotes(connection)
             named += [side for pool in pools.values() for side in (pool.token, pool.quote)]
-            wanted = list(dict.fromkeys(named))[:_MOST_LOOKED_UP]
+            wanted = list(dict.fromkeys(named))[:_MAX_LOOKED_UP]
             ids = await addresses.ids_of(connection, wanted)
             labels = await tokens.labels(connection, list(ids.values()))
     except ServiceFull:
@@ -106,20 +106,20 @@ def build_questions(
     unknown = _find_unknown_places(logs, entities, contracts)
     pools = [(at, kind) for at, kind in unknown.items() if kind != "curve"]
     questions = [
-        build_pool_question(at, kind, entities, contracts, pinned, limit) for at, kind in pools[:MOST_PLACES]
+        build_pool_question(at, kind, entities, contracts, pinned, limit) for at, kind in pools[:MAX_PLACES]
     ]
     curves = _find_curves(logs, unknown)
-    looked_at = {at for at, _ in pools[:MOST_PLACES]} | {at for at, _ in curves[:MOST_PLACES]}
+    looked_at = {at for at, _ in pools[:MAX_PLACES]} | {at for at, _ in curves[:MAX_PLACES]}
     # A place without any token transfer is no curve and needs no question.
     entities.unasked = len(({at for at, _ in pools} | {at for at, _ in curves}) - looked_at)
-    for at, token in curves[:MOST_PLACES]:
+    for at, token in curves[:MAX_PLACES]:
         questions.append(_build_curve_question(at, token, entities, contracts, pinned, limit))
     money = {ZERO_ADDRESS, contracts.weth, contracts.usdg}
     named = [
         token for token in _list_tokens(logs, sender) if token not in money and token not in entities.labels
     ]
     named += [m.token for m in entities.markets.values() if m.token not in entities.labels]
-    unnamed = list(dict.fromkeys(named))[:MOST_TOKENS]
+    unnamed = list(dict.fromkeys(named))[:MAX_TOKENS]
     return questions + [build_token_question(token, entities, pinned, limit) for token in unnamed]
 
 
@@ -230,4 +230,4 @@ def _find_curves(
         if isinstance(log, Transferred):
             for side in {log.sender, log.recipient} & tokens_at.keys():
                 tokens_at[side][log.token] = None
-    return [(at, token) for at, named in tokens_at.items() for token in list(named)[:_MOST_CURVES_TOKENS]]
+    return [(at, token) for at, named in tokens_at.items() for token in list(named)[:_MAX_CURVES_TOKENS]]

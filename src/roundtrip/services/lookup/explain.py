@@ -160,7 +160,7 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
     ]
 
 
-MOST_STEPS, MOST_OTHERS = 40, 10
+MAX_STEPS, MAX_OTHERS = 40, 10
 """Limits of steps in the answer, and of wallets besides the first."""
 _LOGS_IN_A_ROW = 1_000
 _NOT_FOUND = (
@@ -283,7 +283,7 @@ async def _explain_mined(
         _present_moves(ctx, transaction, other, _add_logged_eth(facts, summary, other, changes))
         for other in dict.fromkeys([*summary.accounts, *summary.losers, *summary.recipients])
         if other != wallet
-    ][:MOST_OTHERS]
+    ][:MAX_OTHERS]
     incomplete = eth_by == "events" and not (wallet == facts.sender and logs_all_eth(facts, summary))
     actors = frozenset({sent.sender, *summary.accounts, *([] if sent.to is None else [sent.to])})
     transaction = replace(transaction, texts=replace(transaction.texts, actors=actors))
@@ -362,7 +362,7 @@ def _split_moves(
     got = [
         _present_amount(ctx, transaction, MovedAsset(asset, raw)) for asset, raw in moved.items() if raw > 0
     ]
-    return paid[:MOST_STEPS], got[:MOST_STEPS]
+    return paid[:MAX_STEPS], got[:MAX_STEPS]
 
 
 def _present_amount(ctx: Context, transaction: _TransactionRecord, moved: MovedAsset) -> AssetAmount:
@@ -450,8 +450,8 @@ def _build_answer(
         incomplete=incomplete,
         fee_eth=None if mined is None else eth(mined.fee_wei()),
         others=list(others),
-        steps=[_present_step(ctx, transaction, step) for step in steps[:MOST_STEPS]],
-        more_steps=max(0, len(steps) - MOST_STEPS),
+        steps=[_present_step(ctx, transaction, step) for step in steps[:MAX_STEPS]],
+        more_steps=max(0, len(steps) - MAX_STEPS),
         reverts=reverts,
     )
 

@@ -27,7 +27,7 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip.venues.known_calls import find_known_call
 
-_MOST_DIGITS = 30
+_MAX_DIGITS = 30
 """Whole tokens with more digits are an invention of their contract."""
 
 EthBy = Literal["balance", "events"]
@@ -63,7 +63,7 @@ class StepsText:
         if moved.asset == ZERO_ADDRESS:
             return format_eth(moved.raw)
         decimals = self.find_decimals(moved.asset)
-        if abs(moved.raw) >= 10 ** (_MOST_DIGITS + (decimals or 0)):
+        if abs(moved.raw) >= 10 ** (_MAX_DIGITS + (decimals or 0)):
             return f"an impossible amount of {self.name_asset(moved.asset)}"
         if decimals is None:
             return f"{moved.raw:,} base units of {self.name_asset(moved.asset)}"
@@ -233,7 +233,7 @@ def _find_preposition(step: TransactionStep) -> str:
     return TRAITS[step.venue].preposition if step.venue is not None else "in"
 
 
-MOST_SHOWN = 6
+MAX_SHOWN = 6
 """Steps in the text; the answer has more."""
 _SORTS = (
     "launch", "graduation", "trade", "approval", "transfer", "item", "liquidity_taken", "liquidity_added",
@@ -241,7 +241,7 @@ _SORTS = (
 )  # fmt: skip
 """Kinds of steps, the most important first: their order where the text cannot hold all steps."""
 _ZERO_TRICK = " (a transfer of 0 is a known trick to put a false address into your history)"
-_LEAST_FEE_WEI = 10**12
+_MIN_FEE_WEI = 10**12
 """A smaller fee is shown without digits."""
 _BY_TOKENS: tuple[StepKind, ...] = ("transfer", "item", "approval")
 """Steps that tokens' contracts log."""
@@ -311,12 +311,12 @@ def _select_steps(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
         sort = "trade" if step.kind in TRADES else step.kind
         weighed.append((seen[sort] > 0, _SORTS.index(sort), seen[sort], number))
         seen[sort] += 1
-    return [steps[number] for number in sorted(number for *_, number in sorted(weighed)[:MOST_SHOWN])]
+    return [steps[number] for number in sorted(number for *_, number in sorted(weighed)[:MAX_SHOWN])]
 
 
 def _describe_operations(sent: SentTransaction, summary: TransactionSummary) -> str:
-    shown = ", ".join(summary.accounts[:MOST_SHOWN])
-    unshown = len(summary.accounts) - MOST_SHOWN
+    shown = ", ".join(summary.accounts[:MAX_SHOWN])
+    unshown = len(summary.accounts) - MAX_SHOWN
     rest = f" and {unshown:,} more" if unshown > 0 else ""
     if len(summary.accounts) == 1:
         return f"{sent.sender} submitted operations of the account {shown} (account abstraction)."
@@ -459,7 +459,7 @@ def describe_fee(sent: SentTransaction, mined: MinedTransaction, around: BlockAr
     if sent.is_the_chains_own():
         return f"{at}."
     fee_wei = mined.fee_wei()
-    fee = "under 0.000001 eth" if 0 < fee_wei < _LEAST_FEE_WEI else format_eth(fee_wei)
+    fee = "under 0.000001 eth" if 0 < fee_wei < _MIN_FEE_WEI else format_eth(fee_wei)
     return f"{at}; its fee was {fee}."
 
 

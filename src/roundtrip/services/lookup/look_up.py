@@ -26,7 +26,7 @@ from .explain import ExplainParams, explain
 from .look_up_address import identify_address
 from .look_up_answer import (
     BY_ADDRESS,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     BearersAnswer,
     LookUpAnswer,
     LookUpParams,
@@ -39,7 +39,7 @@ from .look_up_answer import (
     read_label,
 )
 
-_MOST_NAMED = 200
+_MAX_NAMED = 200
 """Limit of wallets with one name."""
 _UNREAD = "We have not read the symbols of some new tokens yet."
 _HEX = re.compile(r"0x[0-9a-fA-F]*")
@@ -50,7 +50,7 @@ _STRANGERS = "Strangers call it that: it does not prove who owns it."
 async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer]:
     """Finds what the query is; kind ``nothing`` if it is unknown. Raises CallerFault (bad_input) when the
     query has no visible characters, and NodeFault or ServiceFull when the answer cannot be read."""
-    query = names.clean(params.query, MOST_CHARACTERS)
+    query = names.clean(params.query, MAX_CHARACTERS)
     if not query:
         raise ParamFault(
             "bad_input",
@@ -114,7 +114,7 @@ async def _add_scam_marks(ctx: Context, answer: LookUpAnswer) -> LookUpAnswer:
 
 def shared_as(params: LookUpParams) -> str:
     """The key under which equal queries share an answer. Case matters: the answer repeats the query."""
-    return names.clean(params.query, MOST_CHARACTERS)
+    return names.clean(params.query, MAX_CHARACTERS)
 
 
 # --- a symbol --------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
         unread = _UNREAD if await look_up.has_unread(connection) else ""
         if symbol_bearers.newest_id is None or symbol_bearers.oldest_id is None:
             is_other = bool(_HEX.fullmatch(query) or _describe_money(ctx, key))
-            wallets = [] if is_other else await public_names.bearers(connection, name_key(query), _MOST_NAMED)
+            wallets = [] if is_other else await public_names.bearers(connection, name_key(query), _MAX_NAMED)
             if wallets:
                 sentences = _describe_named_wallet(query, wallets, symbol_bearers.strangers)
                 return build_answer(ctx, block, query, "wallet", sentences, wallets[0].wallet)

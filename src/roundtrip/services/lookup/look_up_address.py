@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, Blo
 from roundtrip.domain.liquidity.removals import Removal
 from roundtrip.services.lookup.look_up_answer import (
     BY_ADDRESS,
-    MOST_REMOVALS,
+    MAX_REMOVALS,
     LookUpAnswer,
     WalletAnswer,
     answer_pool,
@@ -134,7 +134,7 @@ async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
         deployer_ids = [*ids, *([] if named_launch is None else [named_launch.deployer_id])]
         records = await deployers.records(connection, deployer_ids)
         after_s = index_cursor.block.timestamp_s - _REMOVALS_S
-        removals = await read_removals(connection, address, after_s, MOST_REMOVALS) if ids else []
+        removals = await read_removals(connection, address, after_s, MAX_REMOVALS) if ids else []
     return _AddressRecord(
         at=index_cursor.block,
         label=labels.get(address_id or 0),

@@ -25,8 +25,8 @@ from roundtrip.venues.base import quote_name
 
 FoundKind = Literal["token", "wallet", "contract", "pool", "transaction", "nothing"]
 LaunchStands = Literal["curve", "graduating", "graduated", "rescued", "pool"]
-MOST_CHARACTERS = 80
-MOST_REMOVALS = 5
+MAX_CHARACTERS = 80
+MAX_REMOVALS = 5
 
 
 class LookUpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class LookUpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.Meta(
             description="A symbol, a wallet's name, an address, a transaction's hash or a v4 pool's id.",
             min_length=1,
-            max_length=MOST_CHARACTERS,
+            max_length=MAX_CHARACTERS,
         ),
     ]
 
@@ -118,7 +118,7 @@ class LookUpAnswer(IndexAnswer, frozen=True, rename="camel"):
     removals: Annotated[
         list[RemovalRow] | None,
         says(
-            f"The token's newest {MOST_REMOVALS} large removals of liquidity within seven days, "
+            f"The token's newest {MAX_REMOVALS} large removals of liquidity within seven days, "
             "the newest first. null: not a token's address."
         ),
     ]
@@ -214,7 +214,7 @@ def describe_launch(launch: LaunchFound, record: DeployerLaunches) -> str:
 
 def count_launches(launches: int) -> str:
     """``3 tokens``; ``at least`` where the count stops at its limit."""
-    at_least = "at least " if launches >= deployers.MOST_LAUNCHES else ""
+    at_least = "at least " if launches >= deployers.MAX_LAUNCHES else ""
     return f"{at_least}{format_count(launches, 'token')}"
 
 

@@ -13,9 +13,9 @@ from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index.tokens import labels_of
 from roundtrip.store.wallets.look_up import find_by_address, find_by_text
 
-from .look_up_answer import MOST_CHARACTERS
+from .look_up_answer import MAX_CHARACTERS
 
-MOST_SHOWN = 8
+MAX_SHOWN = 8
 _DIGITS = re.compile(r"0x(?P<digits>[0-9a-fA-F]{3,40})")
 _NAME_LENGTH = 64
 
@@ -48,10 +48,10 @@ async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSug
     address = _DIGITS.fullmatch(query)
     async with reading(ctx) as (connection, _):
         if address is not None:
-            found = await find_by_address(connection, address["digits"], MOST_SHOWN)
+            found = await find_by_address(connection, address["digits"], MAX_SHOWN)
         else:
             name = query[:_NAME_LENGTH]
-            found = await find_by_text(connection, _symbol_key(query), name, MOST_SHOWN)
+            found = await find_by_text(connection, _symbol_key(query), name, MAX_SHOWN)
         tokens = [one.token for one in found]
         checks = await read_shown_checks(connection, tokens)
         labels = await labels_of(connection, tokens)
@@ -69,7 +69,7 @@ async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSug
 
 def shared_as(params: SuggestParams) -> str:
     """The query as it is looked for."""
-    return names.clean(params.query, MOST_CHARACTERS)
+    return names.clean(params.query, MAX_CHARACTERS)
 
 
 def _symbol_key(query: str) -> str:

@@ -16,11 +16,11 @@ from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.money import AssetAmount
 from roundtrip.services.support.strangers_text import Symbol
 from roundtrip.store.check import evidence as evidence_store
-from roundtrip.store.check.evidence import MOST_COMPARED
+from roundtrip.store.check.evidence import MAX_COMPARED
 from roundtrip.store.index.prices import PastPrices, TradedWorth, past_prices, traded_worths
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-_MOST_TOKENS = 4
+_MAX_TOKENS = 4
 """Whose verdicts are read for one page."""
 _READ_S = 5.0
 
@@ -85,8 +85,8 @@ async def _read_verdicts(ctx: Context, told: Explanation) -> list[TokenVerdicts]
     found = []
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
-            for token, symbol in [*tokens.items()][:_MOST_TOKENS]:
-                past = await evidence_store.past_verdicts(connection, Address(token), MOST_COMPARED)
+            for token, symbol in [*tokens.items()][:_MAX_TOKENS]:
+                past = await evidence_store.past_verdicts(connection, Address(token), MAX_COMPARED)
                 if past:
                     then = find_verdict(past, told.tx_block)
                     found.append(TokenVerdicts(token, symbol, then, _present_verdict(past[0])))

@@ -172,7 +172,7 @@ class MyBag(IndexAnswer, frozen=True, rename="camel"):
     holdings: Annotated[list[BagRow], says("The tokens that it holds.")]
 
 
-MOST_SAID = 3
+MAX_SAID = 3
 """Tokens in the text; each has its own row."""
 
 
@@ -385,9 +385,9 @@ def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord) -> s
         sentences.append(f"It no longer holds {format_count(answer.gone, 'token')} that it bought.")
     labels = {label.address: label for label in bag.labels.values()}
     worse = [line for row in rows if (line := _describe_worse(row, quote_token(labels[row.token.address])))]  # type: ignore[index]
-    sentences += worse[:MOST_SAID]
-    if len(worse) > MOST_SAID:
-        more = format_count(len(worse) - MOST_SAID, "more token")
+    sentences += worse[:MAX_SAID]
+    if len(worse) > MAX_SAID:
+        more = format_count(len(worse) - MAX_SAID, "more token")
         sentences.append(f"{more} got worse: see holdings.")
     return " ".join(sentences)
 
@@ -434,7 +434,7 @@ def _shorten(text: str) -> str:
     return format_amount(int(whole + fraction), len(fraction))
 
 
-MOST_HELD = GUARD.most_held
+MAX_HELD = GUARD.most_held
 
 
 class BagValuation(Protocol):
@@ -464,14 +464,14 @@ async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCase
 async def _read_bag(connection: Connection, wallet: Address, index_cursor: Cursor) -> BagRecord:
     # 0 is the id of no address: a wallet in no indexed fact gets empty results.
     wallet_id = await addresses.id_of(connection, wallet) or 0
-    held = await bag_changes.list_held(connection, wallet_id, MOST_HELD + 1)
-    shown = held[:MOST_HELD]
+    held = await bag_changes.list_held(connection, wallet_id, MAX_HELD + 1)
+    shown = held[:MAX_HELD]
     then, now = await bag_changes.checks(connection, shown)
     now_s = index_cursor.block.timestamp_s
     return BagRecord(
         index_cursor=index_cursor,
         held=shown,
-        is_part=len(held) > MOST_HELD,
+        is_part=len(held) > MAX_HELD,
         labels=await tokens.labels(connection, [holding.token_id for holding in shown]),
         sales=await bag_changes.deployers_sold(connection, shown),
         withdrawals=await bag_changes.liquidity_left(connection, shown, index_cursor.start_number, now_s),

@@ -21,7 +21,7 @@ from roundtrip.store.watch.bag_changes import BagToken
 from roundtrip.store.watch.bag_values import OwnTrade, PastTrade, read_own_trades, read_past_trades
 
 STEP_S, STEPS = 6 * 3600, 28
-MOST_DRAWN = 20
+MAX_DRAWN = 20
 """Tokens whose past is read, the newest."""
 
 
@@ -64,7 +64,7 @@ async def bag_past(ctx: Context, params: Nothing, account: Account) -> UseCaseAn
         held = await bag_changes.list_held(connection, wallet_id, GUARD.most_held)
         labels = await tokens.labels(connection, [token.token_id for token in held])
         guards = await _read_guards(connection, [label.address for label in labels.values()], ctx.now_s())
-        drawn = [token for token in held if token.held_raw][:MOST_DRAWN]
+        drawn = [token for token in held if token.held_raw][:MAX_DRAWN]
         own = await read_own_trades(connection, wallet_id, [token.token_id for token in drawn], times_s[0])
         pasts = []
         for token in drawn if own is not None else ():

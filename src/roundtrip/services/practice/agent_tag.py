@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import AGENT_NAME_PATTERN, MOST_AGENT_NAME, Account, agent_name
+from roundtrip.domain.accounts.account import AGENT_NAME_PATTERN, MAX_AGENT_NAME, Account, agent_name
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
@@ -13,14 +13,14 @@ from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.practice import league
 
-_BAD_NAME = f'name must be at most {MOST_AGENT_NAME} Latin letters, digits and spaces, such as "Trader 1".'
+_BAD_NAME = f'name must be at most {MAX_AGENT_NAME} Latin letters, digits and spaces, such as "Trader 1".'
 
 
 class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the agent is called, or that there is none."""
 
     name: Annotated[
-        Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MOST_AGENT_NAME)] | None,
+        Annotated[str, msgspec.Meta(pattern=AGENT_NAME_PATTERN, max_length=MAX_AGENT_NAME)] | None,
         says(
             "The agent's public name: at most 24 Latin letters, digits and spaces. Left out: the name stays."
         ),

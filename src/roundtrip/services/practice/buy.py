@@ -79,8 +79,8 @@ async def buy(
         parse_amount(params.eth, ETH_DECIMALS, "eth", name="eth"),
         read_address(params.token, "token", "bad_input"),
     )
-    if eth_wei < practice.LEAST_WEI:
-        least = eth_of(practice.LEAST_WEI)
+    if eth_wei < practice.MIN_WEI:
+        least = eth_of(practice.MIN_WEI)
         raise CallerFault("too_small", f'eth must be at least "{least}", the smallest practice buy.')
     key = repeat_key(once, "practice_buy", token, eth_wei)
     request = TradeRequest(account, token, now_of(ctx), ctx.heads.last_number(), key, PracticeBought)
@@ -112,10 +112,10 @@ def _check_account(page: AccountPage, eth_wei: int) -> None:
         has, needs = format_shortfall(has_wei, eth_wei, ETH_DECIMALS)
         message = f"You have {has} practice eth, and this buy needs {needs}."
         raise CallerFault("would_fail", message)
-    if page.own is None and len(page.positions) >= practice.MOST_POSITIONS:
+    if page.own is None and len(page.positions) >= practice.MAX_POSITIONS:
         raise CallerFault(
             "would_fail",
-            f"You have {practice.MOST_POSITIONS} open positions, the most allowed: sell one first.",
+            f"You have {practice.MAX_POSITIONS} open positions, the most allowed: sell one first.",
         )
 
 

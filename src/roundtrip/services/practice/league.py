@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.domain.practice.league import LEAST_SELLS, Who
+from roundtrip.domain.practice.league import MIN_SELLS, Who
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
@@ -29,7 +29,7 @@ _RULES = (
     "A sell counts, gain or loss, if its token is at least a day old and, as far as we know, at least "
     f"{FAIRNESS.least_buyers} different people bought it, if it is sold where it was launched or trades "
     "most, and if the seller is not linked to its deployer. "
-    f"An entry needs {LEAST_SELLS} such sells. The eth is pretend."
+    f"An entry needs {MIN_SELLS} such sells. The eth is pretend."
 )
 
 
@@ -190,7 +190,7 @@ def _too_few_text(who: Who, count: int) -> str:
     if not count:
         return ""
     subject, have = (_SINGULAR[who], "has") if count == 1 else (_PLURAL[who], "have")
-    return f"{count:,} {subject} {have} fewer than {LEAST_SELLS} sells that count."
+    return f"{count:,} {subject} {have} fewer than {MIN_SELLS} sells that count."
 
 
 def _last_week_text(podium: tuple[LeagueRank, ...]) -> str:

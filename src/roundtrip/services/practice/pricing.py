@@ -150,8 +150,8 @@ async def price_buy(
     if spent_wei <= 0 or token_raw <= 0:
         message = f"After what you bought of this token in {_MINUTES}, this buy brings nothing."
         raise CallerFault("would_fail", message)
-    if spent_wei < practice.LEAST_WEI:
-        takes, least = format_shortfall(spent_wei, practice.LEAST_WEI, ETH_DECIMALS)
+    if spent_wei < practice.MIN_WEI:
+        takes, least = format_shortfall(spent_wei, practice.MIN_WEI, ETH_DECIMALS)
         message = f"Its curve takes at most {takes} eth now, and the smallest practice buy is {least}."
         raise CallerFault("too_small", message)
     sells_back, verdict = _verdict(builder, final)

@@ -116,8 +116,8 @@ async def _sell(
         elif is_all and page.recent.sold_raw == 0:
             await mark_failed(ctx, request, part_raw)
         raise CallerFault("would_fail", priced.why)
-    if not is_all and priced.got_wei < practice.LEAST_WEI:
-        brings, least = format_shortfall(priced.got_wei, practice.LEAST_WEI, ETH_DECIMALS)
+    if not is_all and priced.got_wei < practice.MIN_WEI:
+        brings, least = format_shortfall(priced.got_wei, practice.MIN_WEI, ETH_DECIMALS)
         message = f"That part brings {brings} eth, and a part must bring {least}: sell more, or all of it."
         raise CallerFault("too_small", message)
     fill = partial(_fill, ctx, request, part_raw, slot, priced, pricing)

@@ -25,13 +25,13 @@ from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import KeptTrade
 
-MOST_TRADES = 50
+MAX_TRADES = 50
 
 
 async def practice_trades(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeTrades]:
     """The last trades, the newest first. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        trades = await store.trades(connection, account.id, MOST_TRADES)
+        trades = await store.trades(connection, account.id, MAX_TRADES)
     return UseCaseAnswer(PracticeTrades(_text(trades), [_present_trade(trade) for trade in trades]))
 
 
@@ -85,7 +85,7 @@ def _text(trades: list[KeptTrade]) -> str:
     return text
 
 
-MOST_CLOSINGS = 200
+MAX_CLOSINGS = 200
 
 
 class ProfitPoint(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ class PracticeHistory(msgspec.Struct, frozen=True, rename="camel"):
     """Profit that was taken, by time."""
 
     text: str
-    points: Annotated[list[ProfitPoint], says(f"The newest {MOST_CLOSINGS}, the oldest first.")]
+    points: Annotated[list[ProfitPoint], says(f"The newest {MAX_CLOSINGS}, the oldest first.")]
     is_all: bool
     now: datetime
 
@@ -108,8 +108,8 @@ class PracticeHistory(msgspec.Struct, frozen=True, rename="camel"):
 async def practice_history(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeHistory]:
     """The profit of sells and write-offs over time. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        closings = await store.closings(connection, account.id, MOST_CLOSINGS + 1)
-    shown = closings[:MOST_CLOSINGS]
+        closings = await store.closings(connection, account.id, MAX_CLOSINGS + 1)
+    shown = closings[:MAX_CLOSINGS]
     points = [ProfitPoint(c.at, eth_of(c.profit_wei), eth_of(c.total_wei)) for c in reversed(shown)]
     text = _history_text(shown[0].total_wei if shown else None)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)

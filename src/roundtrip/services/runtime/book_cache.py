@@ -22,15 +22,15 @@ from roundtrip.domain.holders.findings import Concentration
 from roundtrip.domain.holders.ranking import HolderRanking
 from roundtrip.domain.holders.read_state import State
 
-MOST_WALLETS = 2_000_000
+MAX_WALLETS = 2_000_000
 """Limit for all books together, twice the limit of one book; some 400 bytes each."""
-MOST_BOOKS = 2_000
+MAX_BOOKS = 2_000
 """The smallest book takes some eight kilobytes."""
-MOST_READING = 4
+MAX_READING = 4
 """Limit of tokens that are read at once for waiting callers."""
 AGAIN_S = 2
 BUDGET_SAID = "Today's budget for reading token holders is used up. It renews at 00:00 UTC."
-MOST_LOADING = 2
+MAX_LOADING = 2
 """Limit of books that are unpacked at once: a book of 500,000 wallets takes this process 1.6 s."""
 
 
@@ -89,7 +89,7 @@ class BookCache:
 
     budget: Budget = field(default_factory=lambda: reading_budget(0))
     behind_blocks: int = 0
-    loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_LOADING))
+    loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOADING))
     """Held while a book is unpacked."""
     no_archive_s: float | None = None
     """When the node last turned out to have no archive state, in seconds since 1970."""
@@ -109,7 +109,7 @@ class BookCache:
         """Stores the book; the least recently used ones make room."""
         self._open[token] = opened
         self._open.move_to_end(token)
-        while len(self._open) > MOST_BOOKS or (len(self._open) > 1 and self._count_wallets() > MOST_WALLETS):
+        while len(self._open) > MAX_BOOKS or (len(self._open) > 1 and self._count_wallets() > MAX_WALLETS):
             self._open.popitem(last=False)
 
     def drop(self, token: Address) -> None:
@@ -120,7 +120,7 @@ class BookCache:
         """When the node was asked for the token's oldest transfers. The least recently used are forgotten."""
         times = self._asked.setdefault(token, ProbeTimes())
         self._asked.move_to_end(token)
-        while len(self._asked) > MOST_BOOKS:
+        while len(self._asked) > MAX_BOOKS:
             self._asked.popitem(last=False)
         return times
 
@@ -139,8 +139,8 @@ class BookCache:
 
     @contextlib.contextmanager
     def take_place(self) -> Iterator[None]:
-        """Holds one of the ``MOST_READING`` places. Raises ServiceFull (holders_busy)."""
-        if self._reading >= MOST_READING:
+        """Holds one of the ``MAX_READING`` places. Raises ServiceFull (holders_busy)."""
+        if self._reading >= MAX_READING:
             raise ServiceFull(
                 "holders_busy",
                 "The holders of too many tokens are being read. Retry in a few seconds.",

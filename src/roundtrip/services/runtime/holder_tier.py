@@ -18,9 +18,9 @@ READ_EVERY_S = 60.0
 BELIEVED_S = 300.0
 """How long an answer is valid while the node fails."""
 FIRST_WAIT_S = 0.3
-_MOST_WALLETS = 50_000
-_MOST_READS = 16
-_MOST_DECIMALS = 77
+_MAX_WALLETS = 50_000
+_MAX_READS = 16
+_MAX_DECIMALS = 77
 """10 to the 78th is no uint256."""
 
 IsHolder = Callable[[Address], Awaitable[bool]]
@@ -62,7 +62,7 @@ class HolderTier:
         stored = self._wallets.get(wallet)
         if (stored is None or self.clock() - stored.asked_s >= READ_EVERY_S) and len(
             self._reads
-        ) < _MOST_READS:
+        ) < _MAX_READS:
             self._start_read(wallet, stored)
         reading = self._reads.get(wallet)
         if reading is not None and self._stored_answer(wallet) is None:
@@ -84,7 +84,7 @@ class HolderTier:
             return
         if stored is None:
             stored = self._wallets[wallet] = _TierWallet(self.clock())
-            if len(self._wallets) > _MOST_WALLETS:
+            if len(self._wallets) > _MAX_WALLETS:
                 self._wallets.popitem(last=False)
         stored.asked_s = self.clock()
         self._wallets.move_to_end(wallet)
@@ -115,6 +115,6 @@ def holds(answers: list[msgspec.Raw | RpcError], min_whole: int) -> bool:
     """Whether at least ``min_whole`` tokens are held; no if the token does not answer. Raises NodeFault when
     the node, not the token, failed."""
     balance, decimals = (abi.uint_at(bytes_or_empty(answer), 0) for answer in answers)
-    if balance is None or decimals is None or decimals > _MOST_DECIMALS:
+    if balance is None or decimals is None or decimals > _MAX_DECIMALS:
         return False
     return balance >= min_whole * int(10**decimals)

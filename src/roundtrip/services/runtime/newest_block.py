@@ -16,7 +16,7 @@ A = TypeVar("A")
 
 REACH_S = 2.0
 """How long a request waits for a block that the node does not have yet."""
-MOST_AHEAD = 100
+MAX_AHEAD = 100
 """A node that is further behind does not catch up within that time."""
 _EVERY_S = 0.05
 
@@ -47,7 +47,7 @@ async def wait_for_block(ctx: Context, number: int) -> None:
     try:
         async with asyncio.timeout(REACH_S):
             head = await ctx.heads.refresh()
-            while head.block.number < number <= head.block.number + MOST_AHEAD:
+            while head.block.number < number <= head.block.number + MAX_AHEAD:
                 await asyncio.sleep(_EVERY_S)
                 head = await ctx.heads.refresh()
     except (TimeoutError, NodeFault):

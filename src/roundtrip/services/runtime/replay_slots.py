@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from roundtrip.domain.base.errors import ServiceFull
 
-MOST_AT_ONCE = 2
+MAX_AT_ONCE = 2
 """Limit in one process. One account gets one slot."""
 _AGAIN_S = 3
 
@@ -13,7 +13,7 @@ _AGAIN_S = 3
 class ReplaySlots:
     """The slots, by account id."""
 
-    def __init__(self, most: int = MOST_AT_ONCE) -> None:
+    def __init__(self, most: int = MAX_AT_ONCE) -> None:
         self._most = most
         self._account_ids: set[int] = set()
 

@@ -24,14 +24,14 @@ from roundtrip.store.scorecard.scorecard import StoredVerdict
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.decode import Decoder
 
-MOST_WALLETS = 6
+MAX_WALLETS = 6
 """The most trades that a verdict is compared with; of more, the first and the last half of this number."""
-MOST_LOOKED = 200
+MAX_LOOKED = 200
 """The most trades in a verdict's period that are searched for plain wallets; half of them the first ones."""
-MOST_FILLERS = 50
-_MOST_RAW = 10**77
-_MOST_TAXED = 10
-"""A sell is still found by the pool's amount if at least one part in ``_MOST_TAXED`` reached the pool."""
+MAX_FILLERS = 50
+_MAX_RAW = 10**77
+_MAX_TAXED = 10
+"""A sell is still found by the pool's amount if at least one part in ``_MAX_TAXED`` reached the pool."""
 _PRICE_AGE_S = 86_400
 
 
@@ -60,7 +60,7 @@ async def token_of(connection: Connection, evidence: Evidence) -> Token | None:
     token_id = await id_of(connection, evidence.token)
     if token_id is None:
         return None
-    behind = await store.behind(connection, token_id, insiders(evidence), MOST_FILLERS)
+    behind = await store.behind(connection, token_id, insiders(evidence), MAX_FILLERS)
     return Token(evidence.token, token_id, frozenset(behind))
 
 
@@ -75,19 +75,19 @@ async def find_trades(
     """Trades of plain wallets in a verdict's period and about its size, in chain order. ``tx_hash``: only
     trades of that transaction."""
     sides = {"no_buy": (True,), "no_market": (True, False)}.get(claim.claim, (False,))
-    raw_range = (1, _MOST_RAW)
+    raw_range = (1, _MAX_RAW)
     if claim.sizes_raw:
-        raw_range = (max(1, claim.sizes_raw[0] // (SIZE * _MOST_TAXED)), claim.sizes_raw[-1] * SIZE)
+        raw_range = (max(1, claim.sizes_raw[0] // (SIZE * _MAX_TAXED)), claim.sizes_raw[-1] * SIZE)
     trades = await store.read_trades(
         connection, token.id, verdict.block_number, (claim.from_s, claim.until_s), raw_range, sides,
-        (ZERO_ADDRESS, ctx.contracts.weth), MOST_LOOKED, tx_hash,
+        (ZERO_ADDRESS, ctx.contracts.weth), MAX_LOOKED, tx_hash,
     )  # fmt: skip
     if not claim.sizes_raw:
         trades = [t for t in trades if t.worth_wei is not None and claim.fits(t.worth_wei)]
     first = list({(trade.wallet_id, trade.buys): trade for trade in reversed(trades)}.values())[::-1]
     plain = await _keep_plain(connection, token, first)
-    if len(plain) > MOST_WALLETS:
-        plain = plain[: MOST_WALLETS // 2] + plain[-MOST_WALLETS // 2 :]
+    if len(plain) > MAX_WALLETS:
+        plain = plain[: MAX_WALLETS // 2] + plain[-MAX_WALLETS // 2 :]
     return [await _add_history(connection, token, verdict, claim, trade) for trade in plain]
 
 

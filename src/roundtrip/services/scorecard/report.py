@@ -28,7 +28,7 @@ from .report_review import review_again_at, review_report
 
 JOB = ("scorecard", "verdicts")
 """The job that reviews again the reports that came too early."""
-MOST_NOTE = 280
+MAX_NOTE = 280
 
 
 class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address.")]
     hash: Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-fA-F]{64}\Z", description="The transaction's hash.")]
     note: Annotated[
-        str, msgspec.Meta(max_length=MOST_NOTE, description="What happened, in your own words.")
+        str, msgspec.Meta(max_length=MAX_NOTE, description="What happened, in your own words.")
     ] = ""
 
     def address(self) -> Address:
@@ -50,7 +50,7 @@ class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def cleaned_note(self) -> str:
         """The note, cleaned by ``names.clean``."""
-        return names.clean(self.note, MOST_NOTE)
+        return names.clean(self.note, MAX_NOTE)
 
 
 class Reported(msgspec.Struct, frozen=True, rename="camel"):
@@ -105,7 +105,7 @@ def _bound_reports() -> Iterator[None]:
     except reports.TooManyReports:
         raise CallerFault(
             "bad_input",
-            f"You reported {reports.MOST_A_DAY} transactions today, which is the daily limit. Report this "
+            f"You reported {reports.MAX_A_DAY} transactions today, which is the daily limit. Report this "
             "one after 00:00 UTC.",
         ) from None
 

@@ -25,9 +25,9 @@ from .failed_sells import FailedTransaction, SellValuation, retry_failed_sell
 from .real_trades import Token, confirm_by_receipt
 from .settlement import ScorecardCase, as_scored, read_case, read_verdict
 
-MOST_VERDICTS = 12
+MAX_VERDICTS = 12
 """The most verdicts before a transaction, the newest ones, that it is compared with."""
-MOST_AGAIN = 5
+MAX_AGAIN = 5
 """The most reports that one run reviews again."""
 AGAIN_S = (15, 45, 240, 600, 3600, 86_400)
 """The waits of a report that came too early, before its second review, its third and so on."""
@@ -100,7 +100,7 @@ async def review_again(ctx: Context, values: SellValuation = worth) -> list[Revi
     no answer for keeps waiting. Raises ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with ctx.pool.acquire() as connection:
-        waiting = await reports.due(connection, now, MOST_AGAIN)
+        waiting = await reports.due(connection, now, MAX_AGAIN)
     reviewed, meter = [], Meter()
     for report in waiting:
         try:
@@ -162,7 +162,7 @@ async def _read_cases(
     and code is scored."""
     block, cases = transaction.around.ref, []
     tx_hash = transaction.sent.hash
-    for verdict in reversed(await store.spoken_of(connection, token, block.number, MOST_VERDICTS)):
+    for verdict in reversed(await store.spoken_of(connection, token, block.number, MAX_VERDICTS)):
         evidence, claim = await asyncio.to_thread(read_verdict, verdict, ctx.policy)
         if evidence is None or claim is None or not claim.from_s <= block.timestamp_s <= claim.until_s:
             continue

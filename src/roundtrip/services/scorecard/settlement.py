@@ -33,9 +33,9 @@ from roundtrip.store.server.rows import Connection
 
 from .real_trades import PlainTrade, Token, confirm_by_receipt, find_trades, token_of
 
-MOST_VERDICTS = 20
+MAX_VERDICTS = 20
 """The most new verdicts that one run scores."""
-MOST_AGAIN = 5
+MAX_AGAIN = 5
 """The most verdicts waiting for a receipt that one run tries again."""
 WAITS_S = (5, 30, 120, 600, 600, 600)
 """A verdict's waits for a receipt that the node does not return. After the last one it stays undecided."""
@@ -83,13 +83,13 @@ async def score_verdicts(ctx: Context, confirm: ConfirmTrade = confirm_by_receip
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with reading(ctx) as (connection, indexed):
         from_id = await store.scored_to(connection)
-        verdicts = await store.waiting(connection, from_id, MOST_VERDICTS)
+        verdicts = await store.waiting(connection, from_id, MAX_VERDICTS)
         cases, to_id = await _read_cases(ctx, connection, indexed, verdicts, from_id)
-        due = await store.due(connection, now, MOST_AGAIN)
+        due = await store.due(connection, now, MAX_AGAIN)
         cases += [await _read_due_case(ctx, connection, indexed, verdict, tries) for verdict, tries in due]
     meter = Meter()
     results = [await _score_case(ctx, case, now, confirm, meter) for case in cases]
-    is_more = len(due) == MOST_AGAIN or (len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id)
+    is_more = len(due) == MAX_AGAIN or (len(verdicts) == MAX_VERDICTS and to_id == verdicts[-1].id)
     scored = tuple(result for result in results if isinstance(result, ScoredVerdict))
     waiting = tuple(result for result in results if isinstance(result, MissingReceipt))
     return SettlementRun(scored, from_id, to_id, is_more, waiting)

@@ -21,7 +21,7 @@ from roundtrip.store.server.rows import Connection
 SLOW_JOBS_S = 300
 """A job that is due for longer is late."""
 SHOWN = ("check_token", "token_holders", "simulate_transaction", "prepare_buy", "prepare_sell")
-_MOST_SHOWN = 12
+_MAX_SHOWN = 12
 
 
 class Took(msgspec.Struct, frozen=True, rename="camel"):
@@ -163,7 +163,7 @@ def _list_operations(ctx: Context) -> list[Took]:
     durations = [_measure(ctx, "operation", name, "made", "failed") for name in {*asked, *SHOWN}]
     shown_order = {name: place for place, name in enumerate(SHOWN)}
     durations.sort(key=lambda took: (shown_order.get(took.name, len(SHOWN)), -took.count, took.name))
-    return [took for took in durations if took.count or took.failed or took.name in SHOWN][:_MOST_SHOWN]
+    return [took for took in durations if took.count or took.failed or took.name in SHOWN][:_MAX_SHOWN]
 
 
 def _measure(ctx: Context, sort: str, name: str, success: str, failure: str) -> Took:

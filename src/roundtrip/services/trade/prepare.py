@@ -209,7 +209,7 @@ class PreparedTrade(msgspec.Struct, frozen=True, rename="camel"):
 
 
 VALID_S = 20 * 60
-_MOST_DECIMALS = 36
+_MAX_DECIMALS = 36
 """The bound for any token; its own decimals are checked once they are read."""
 
 
@@ -238,7 +238,7 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
     share = params.share()
     if share is None:
-        parse_amount(params.amount or "", _MOST_DECIMALS, "the token")
+        parse_amount(params.amount or "", _MAX_DECIMALS, "the token")
     token, wallet, meter = (
         read_address(params.token, "token", "bad_input"),
         read_address(params.sender, "from", "bad_input"),
@@ -294,11 +294,11 @@ def _amount_raw(text: str, which: Pays) -> int | CallerFault:
         raw = parse_amount(text, DECIMALS[which], which)
     except CallerFault as fault:
         return fault
-    most_raw = PLENTY_WEI if which == "eth" else PLENTY_WEI // _LEAST_WEI_A_UNIT
+    most_raw = PLENTY_WEI if which == "eth" else PLENTY_WEI // _MIN_WEI_A_UNIT
     return raw if raw <= most_raw else CallerFault("would_fail", f"No wallet holds that much {which}.")
 
 
-_LEAST_WEI_A_UNIT = 10**6
+_MIN_WEI_A_UNIT = 10**6
 """A unit of usdg is worth more wei than this while an eth is below a million dollars."""
 
 

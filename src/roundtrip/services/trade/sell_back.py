@@ -42,7 +42,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
 from roundtrip.venues.base import Call
 
-_LEAST_APPROVE_GAS = 300_000
+_MIN_APPROVE_GAS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +409,7 @@ def _trader(
         (way.tried.completed_buy(size) for size in ("probe", "thousandth") if way.tried.completed_buy(size)),
         None,
     )
-    measured = max(90_000, buy.approve_gas * 3 // 2) if buy else _LEAST_APPROVE_GAS
+    measured = max(90_000, buy.approve_gas * 3 // 2) if buy else _MIN_APPROVE_GAS
     return replace(
         env,
         buyer=wallet_calls.wallet,

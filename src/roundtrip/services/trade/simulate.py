@@ -79,11 +79,11 @@ from roundtrip.services.trade.wallet_run import (
 )
 from roundtrip.venues.base import Call, Contracts, quote_name
 
-MOST_CALLS = 6
+MAX_CALLS = 6
 _MONEY_DECIMALS = {"eth": ETH_DECIMALS, "weth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 _VALUE = re.compile("[0-9]{1,78}|0x[0-9a-fA-F]{1,64}")
-_MOST_WEI = 2**256 - 1
+_MAX_WEI = 2**256 - 1
 _EXAMPLE_WEI = 'such as "1000000000000000000" or "0xde0b6b3a7640000"'
 
 AddressField = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
@@ -120,7 +120,7 @@ class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data: DataField = "0x"
     value: ValueField = "0"
     calls: Annotated[
-        Annotated[list[CallParams], msgspec.Meta(min_length=1, max_length=MOST_CALLS)] | None,
+        Annotated[list[CallParams], msgspec.Meta(min_length=1, max_length=MAX_CALLS)] | None,
         says("One to six calls in order; they replace to, data and value. Left out: the one call of to."),
     ] = None
     fund: Annotated[bool, says("true: run as if the wallet held plenty of eth.")] = False
@@ -144,7 +144,7 @@ def _call(to: str, data: str, value: str) -> Call:
     if not _VALUE.fullmatch(value):
         raise ParamFault("bad_input", f"value must be a whole number of wei in quotes, {_EXAMPLE_WEI}.")
     wei = int(value, 16 if value.startswith("0x") else 10)
-    if wei > _MOST_WEI:
+    if wei > _MAX_WEI:
         raise ParamFault("bad_input", f"value must be less than 2^256 wei, {_EXAMPLE_WEI}.")
     return Call(read_address(to, "to", "bad_input"), data.lower(), wei)
 

@@ -14,11 +14,11 @@ from roundtrip.domain.base.types import Address
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call, Contracts
 
-MOST_AT_FIRST, MOST_IN_ALL = 48, 256
+MAX_AT_FIRST, MAX_IN_ALL = 48, 256
 """The most tokens, and the most allowances, that the first run and a rerun read."""
 _SELECTOR = 10
 _ADDRESS_BYTES, _ID_BYTES = 20, 32
-_LEAST_ADDRESS = 2**64
+_MIN_ADDRESS = 2**64
 """A smaller word is a number: an address with that many leading zeros cannot be made, and precompiles hold no
 assets."""
 _MAX_MARKS, _PADDING = 2048, "00" * 8
@@ -50,7 +50,7 @@ def look(calls: tuple[Call, ...], contracts: Contracts, index: TokenLookup | Non
     for call in calls:
         tokens |= dict.fromkeys(address_words(call.data))
     pairs = dict.fromkeys(pair for call in calls for pair in _pairs(call, contracts))
-    return _cut(tuple(tokens), tuple(pairs), MOST_AT_FIRST)
+    return _cut(tuple(tokens), tuple(pairs), MAX_AT_FIRST)
 
 
 def widen_look(watched: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> AssetsToWatch:
@@ -60,7 +60,7 @@ def widen_look(watched: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple
     all_pairs = dict.fromkeys((*at_first.pairs, *pairs, *rest.pairs))
     if len(all_tokens) == len(at_first.tokens) and len(all_pairs) == len(at_first.pairs):
         return watched
-    return _cut(tuple(all_tokens), tuple(all_pairs), MOST_IN_ALL)
+    return _cut(tuple(all_tokens), tuple(all_pairs), MAX_IN_ALL)
 
 
 def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], limit: int) -> AssetsToWatch:
@@ -105,7 +105,7 @@ def strange(
         address
         for address in addresses
         if address not in known
-        and int(address, 16) >= _LEAST_ADDRESS
+        and int(address, 16) >= _MIN_ADDRESS
         and (index is None or index.token_at(address) in (None, address))
     )
 
@@ -115,7 +115,7 @@ def address_words(data: str) -> Iterator[Address]:
     body = bytes.fromhex(data[_SELECTOR:])
     for index in range(len(body) // abi.WORD):
         address = abi.address_at(body, index)
-        if address is not None and int(address, 16) >= _LEAST_ADDRESS:
+        if address is not None and int(address, 16) >= _MIN_ADDRESS:
             yield address
 
 

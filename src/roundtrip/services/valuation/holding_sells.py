@@ -30,9 +30,9 @@ from roundtrip.services.runtime.check_context import CheckContext
 
 from .token_batches import BatchAnswer, BatchRequest
 
-MOST_PLACES = 3
+MAX_PLACES = 3
 """The most places at which a holding is sold, separately at each."""
-_MOST_HOLDERS = 3
+_MAX_HOLDERS = 3
 
 NO_HOLDER = Missing("token", "we know no wallet that holds this much of it and cannot give it to one")
 NOTHING = RefusedCall("sell", "nothing comes back for it", 0)
@@ -81,8 +81,8 @@ class HoldingCase:
         return self.known_places() if only_place is None else (only_place,)
 
     def known_places(self) -> tuple[VenuePlace, ...]:
-        """The first ``MOST_PLACES`` of the places that are known to exist."""
-        return self.places[: min(self.listed, MOST_PLACES)]
+        """The first ``MAX_PLACES`` of the places that are known to exist."""
+        return self.places[: min(self.listed, MAX_PLACES)]
 
     def build_setting(self) -> Setting:
         """What all its plans share."""
@@ -95,7 +95,7 @@ class HoldingCase:
             return (Seller(replace(env, buyer=self.seller), amount_raw, None),)
         if self.slot is not None:
             return (Seller(cast(env, f"holding {amount_raw}"), amount_raw, self.slot),)
-        holders = self.holders[:_MOST_HOLDERS]
+        holders = self.holders[:_MAX_HOLDERS]
         return tuple(Seller(replace(env, buyer=holder), amount_raw, None) for holder in holders)
 
     def amounts(self) -> tuple[int, ...]:
@@ -139,7 +139,7 @@ def build_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[Batc
     block = case.head.block
     with_code = {
         *case.addresses_with_code(),
-        *(() if case.seller or case.slot else case.holders[:_MOST_HOLDERS]),
+        *(() if case.seller or case.slot else case.holders[:_MAX_HOLDERS]),
     }
     requests += [
         BatchRequest(("code", address), call=token_facts.code_call(address, block))
@@ -378,7 +378,7 @@ def find_deeper_places(case: HoldingCase, sells: HoldingSells) -> tuple[VenuePla
         return ()
     open_places = [place for place in case.places if _is_there(sells.states[place])]
     ranked = sorted(open_places, key=lambda place: _read_depth_wei(case, place, sells), reverse=True)
-    places = dict.fromkeys((*case.known_places(), *ranked[:MOST_PLACES]))
+    places = dict.fromkeys((*case.known_places(), *ranked[:MAX_PLACES]))
     return tuple(place for place in places if place not in sells.values)
 
 

@@ -81,11 +81,11 @@ class PartValue:
     refused: RefusedCall
 
 
-_MOST_IN_PARTS = 8
+_MAX_IN_PARTS = 8
 """Refused holdings of which parts are tried, the first ones."""
 
-_MOST_COUNTING = 4
-_MOST_KNOWN = 8
+_MAX_COUNTING = 4
+_MAX_KNOWN = 8
 """Limit of candidate places of each sort."""
 
 
@@ -95,7 +95,7 @@ async def worth(
     """Values each holding at the block of ``head``, all in one batch. What the node does not answer is
     Missing. A second batch follows if a place is deeper than those that were tried, or if a holding no longer
     sells at its only place. Where NUMBER stands still in simulations, the buy round of a check lets block
-    numbers pass for up to ``_MOST_COUNTING`` tokens that may count them, those of the largest holdings, and
+    numbers pass for up to ``_MAX_COUNTING`` tokens that may count them, those of the largest holdings, and
     these are sold again."""
     try:
         head.known_dialect()
@@ -146,7 +146,7 @@ async def worth_in_parts(
     a few base units, or a share. A hundredth goes first: most of what is refused sells in no part."""
     values: list[Valued | PartValue] = list(await worth(ctx, head, holdings, meter))
     refused = [n for n, value in enumerate(values) if isinstance(value, RefusedCall) and value != NO_PLACE]
-    refused = refused[:_MOST_IN_PARTS]
+    refused = refused[:_MAX_IN_PARTS]
 
     async def find_parts(parts_raw: Mapping[int, Sequence[int]]) -> dict[int, PartValue]:
         tried = [(n, raw) for n, parts in parts_raw.items() for raw in parts if raw > 0]
@@ -183,7 +183,7 @@ async def _pass_numbers(
 ) -> dict[int, HoldingCase]:
     """The cases of these, the first ones first, for which block numbers can be made to pass, as a check does
     it."""
-    tokens = list(dict.fromkeys(case.token for case in waiting.values()))[:_MOST_COUNTING]
+    tokens = list(dict.fromkeys(case.token for case in waiting.values()))[:_MAX_COUNTING]
     meters = [Meter() for _ in tokens]
     sessions = await at_once(
         *(_buy_round(ctx, head, token, used) for token, used in zip(tokens, meters, strict=True))
@@ -266,7 +266,7 @@ class _KnownPlaces(TypedDict):
 def _list_places(ctx: Context, known: KnownVenues, holding: HoldingToSell) -> _KnownPlaces:
     """Places where it may be sold for eth or usdg: known ones first, those with third-party hooks last of
     these. Anyone can open any number of pools, so its only place is always included."""
-    candidates = list_candidates(known, ctx.contracts, holding.token, _MOST_KNOWN)
+    candidates = list_candidates(known, ctx.contracts, holding.token, _MAX_KNOWN)
     at, listed = holding.at, set(known.venues)
     missing = [
         venue for venue in listed if at is not None and venue.at() == at and venue not in candidates.venues

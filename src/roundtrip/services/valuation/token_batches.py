@@ -12,7 +12,7 @@ from roundtrip.chain.simulate.number_copies import NumberCopies
 from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.engine.session import MOST_PLANS_A_REQUEST
+from roundtrip.services.engine.session import MAX_PLANS_A_REQUEST
 from roundtrip.services.runtime.context import Context
 
 BatchAnswer = Results | Missing | msgspec.Raw | RpcError
@@ -76,7 +76,7 @@ def _pack_units(units: list[_Unit]) -> list[list[_Unit]]:
     for unit in (unit for unit in units if not unit.alone):
         if not groups or len(unit.requests) > room:
             groups.append([])
-            room = MOST_PLANS_A_REQUEST
+            room = MAX_PLANS_A_REQUEST
         groups[-1].append(unit)
         room -= len(unit.requests)
     return groups + [[unit] for unit in units if unit.alone]

@@ -14,10 +14,10 @@ from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.verdict_fields import CodeText, LevelText
 from roundtrip.services.support.wallet_params import HistoryParams
 from roundtrip.store.check import evidence as evidence_store
-from roundtrip.store.check.evidence import MOST_COMPARED
+from roundtrip.store.check.evidence import MAX_COMPARED
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-MOST_CHANGES = 50
+MAX_CHANGES = 50
 _READ_S = 5.0
 _TTL_MS = 2_000
 
@@ -54,9 +54,9 @@ class CheckHistory(msgspec.Struct, frozen=True, rename="camel"):
     text: Annotated[str, says("The answer in plain sentences.")]
     address: Annotated[str, says("The token's address.")]
     chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
-    checks: Annotated[int, says(f"Stored checks that were compared: the newest {MOST_COMPARED} at most.")]
+    checks: Annotated[int, says(f"Stored checks that were compared: the newest {MAX_COMPARED} at most.")]
     changes: Annotated[
-        list[VerdictChange], says(f"The newest first, {MOST_CHANGES} at most. Empty: no check is stored.")
+        list[VerdictChange], says(f"The newest first, {MAX_CHANGES} at most. Empty: no check is stored.")
     ]
 
 
@@ -66,7 +66,7 @@ async def check_history(ctx: Context, params: HistoryParams) -> UseCaseAnswer[Ch
     token = params.token()
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
-            verdicts = await evidence_store.past_verdicts(connection, token, MOST_COMPARED)
+            verdicts = await evidence_store.past_verdicts(connection, token, MAX_COMPARED)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "Stored checks are unavailable; retry in 5 s.", 5) from error
     return UseCaseAnswer(present_history(token, ctx.chain_id, verdicts), ttl_ms=_TTL_MS)
@@ -80,7 +80,7 @@ def present_history(token: Address, chain_id: int, newest_first: list[PastVerdic
         address=token,
         chain_id=chain_id,
         checks=len(newest_first),
-        changes=[_present_span(span) for span in reversed(spans[-MOST_CHANGES:])],
+        changes=[_present_span(span) for span in reversed(spans[-MAX_CHANGES:])],
     )
 
 
@@ -133,5 +133,5 @@ def _history_text(checks: int, spans: int) -> str:
     changes = spans - 1
     if not changes:
         return f"{compared}: nothing changed."
-    shown = "" if spans <= MOST_CHANGES else f" The newest {MOST_CHANGES} are listed."
+    shown = "" if spans <= MAX_CHANGES else f" The newest {MAX_CHANGES} are listed."
     return f"{compared}: what they found changed {format_count(changes, 'time')}.{shown}"

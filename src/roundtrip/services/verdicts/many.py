@@ -10,19 +10,19 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import QUOTED
 
-MOST_CHECKS = 50
-_MOST_TEXT = 100
+MAX_CHECKS = 50
+_MAX_TEXT = 100
 
 
 class ManyChecksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which tokens."""
 
     addresses: Annotated[
-        list[Annotated[str, msgspec.Meta(max_length=_MOST_TEXT)]],
+        list[Annotated[str, msgspec.Meta(max_length=_MAX_TEXT)]],
         msgspec.Meta(
             min_length=1,
-            max_length=MOST_CHECKS,
-            description=f"The tokens' addresses, 1 to {MOST_CHECKS}. A repeated address is answered once and "
+            max_length=MAX_CHECKS,
+            description=f"The tokens' addresses, 1 to {MAX_CHECKS}. A repeated address is answered once and "
             "counts once.",
         ),
     ]

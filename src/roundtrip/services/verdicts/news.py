@@ -28,9 +28,9 @@ from roundtrip.store.watch.happening_trades import graduations, launches
 
 from .stream_schema import Kind, Notice, StreamEvent, StreamPlan, VerdictState
 
-MOST_CHECKS_A_TURN, MOST_ALERTS_A_TURN, MOST_BLOCKS_A_TURN = 100, 200, 100
+MAX_CHECKS_A_TURN, MAX_ALERTS_A_TURN, MAX_BLOCKS_A_TURN = 100, 200, 100
 RESUMES_S = 3600
-MOST_RESUMED = 1000
+MAX_RESUMED = 1000
 """Events of each kind that a stream repeats at most."""
 _ALL_BLOCKS = 10**9
 
@@ -106,17 +106,17 @@ class DatabaseNews:
         now_s = self.ctx.now_s()
         async with looking(self.ctx) as (connection, index):
             checks = await news_store.checks_after(
-                connection, cursor.checks.last, list(cursor.checks.waited_for()), MOST_CHECKS_A_TURN
+                connection, cursor.checks.last, list(cursor.checks.waited_for()), MAX_CHECKS_A_TURN
             )
             alerts = await news_store.alerts_after(
-                connection, cursor.alerts.last, list(cursor.alerts.waited_for()), MOST_ALERTS_A_TURN
+                connection, cursor.alerts.last, list(cursor.alerts.waited_for()), MAX_ALERTS_A_TURN
             )
             to = None if index is None else (index.block.number, index.block.timestamp_s)
             position = replace(cursor.position, at_s=int(now_s))
             if to is not None and position.block_s == 0:
                 # There was no index when the stream began: what it has read since is history.
                 position = replace(position, block=to[0], log=_LAST_LOG, block_s=to[1])
-            chain, position = await self._read_chain(connection, position, to, MOST_BLOCKS_A_TURN)
+            chain, position = await self._read_chain(connection, position, to, MAX_BLOCKS_A_TURN)
             wanted = {alert.id: alert.account_id for alert in alerts if alert.account_id in accounts}
             shown = await _show_alerts(connection, wanted, self.ctx)
         events = list(chain)
@@ -133,7 +133,7 @@ class DatabaseNews:
         cursor.checks.forget_late(now_s)
         cursor.alerts.forget_late(now_s)
         cursor.position = replace(position, evidence=cursor.checks.sent(), alert=cursor.alerts.sent())
-        is_full = len(checks) >= MOST_CHECKS_A_TURN or len(alerts) >= MOST_ALERTS_A_TURN
+        is_full = len(checks) >= MAX_CHECKS_A_TURN or len(alerts) >= MAX_ALERTS_A_TURN
         return NewsTurn(events, not is_full and (to is None or position.block >= to[0]))
 
     async def resume(self, plan: StreamPlan, after: StreamPosition, to: StreamPosition) -> list[NewsEvent]:
@@ -150,27 +150,27 @@ class DatabaseNews:
                 to.evidence,
                 tokens,
                 when(to.at_s - 2 * RESUMES_S),
-                MOST_RESUMED + 1,
+                MAX_RESUMED + 1,
             )
             missed = await news_store.alerts_between(
-                connection, after.alert, to.alert, plan.account_id, MOST_RESUMED + 1
+                connection, after.alert, to.alert, plan.account_id, MAX_RESUMED + 1
             )
             chain, position = await self._read_chain(
                 connection, position, (to.block, to.block_s), _ALL_BLOCKS
             )
             shown = await _show_alerts(
-                connection, {alert.id: alert.account_id for alert in missed[:MOST_RESUMED]}, self.ctx
+                connection, {alert.id: alert.account_id for alert in missed[:MAX_RESUMED]}, self.ctx
             )
-        events = chain[-MOST_RESUMED:]
-        for check in checks[:MOST_RESUMED]:
+        events = chain[-MAX_RESUMED:]
+        for check in checks[:MAX_RESUMED]:
             position = replace(position, evidence=max(position.evidence, check.id))
             events.append(_check_event(check, position))
-        for alert in missed[:MOST_RESUMED]:
+        for alert in missed[:MAX_RESUMED]:
             position = replace(position, alert=max(position.alert, alert.id))
             if alert.id in shown:
                 events.append(_alert_event(alert, shown[alert.id], position))
-        if max(len(checks), len(missed), len(chain)) > MOST_RESUMED:
-            text = f"More than {MOST_RESUMED:,} events of a kind were missed; the others are left out."
+        if max(len(checks), len(missed), len(chain)) > MAX_RESUMED:
+            text = f"More than {MAX_RESUMED:,} events of a kind were missed; the others are left out."
             events.append(notice("gap", text, to))
         return events
 

@@ -17,7 +17,7 @@ from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.services.support.verdict_fields import CodeText, LevelText
 from roundtrip.services.support.wallet_params import read_address
 
-MOST_TOKENS = 50
+MAX_TOKENS = 50
 Kind = Literal["verdict", "launch", "graduation", "removal", "alert"]
 Notice = Literal["reorg", "gap", "cut"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -29,7 +29,7 @@ class StreamParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     tokens: Annotated[
         str,
         says(
-            f"Addresses of 1 to {MOST_TOKENS} tokens, separated by commas: only their verdicts, "
+            f"Addresses of 1 to {MAX_TOKENS} tokens, separated by commas: only their verdicts, "
             "launches, graduations and removals. Left out: of all tokens. Alerts are always all of yours."
         ),
     ] = ""
@@ -48,9 +48,9 @@ class StreamParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
         """The tokens; None: all. Raises CallerFault (bad_input, bad_address)."""
         if not self.tokens:
             return None
-        addresses = self.tokens.split(",", MOST_TOKENS)
-        if len(addresses) > MOST_TOKENS:
-            raise CallerFault("bad_input", f"tokens may name at most {MOST_TOKENS} addresses.")
+        addresses = self.tokens.split(",", MAX_TOKENS)
+        if len(addresses) > MAX_TOKENS:
+            raise CallerFault("bad_input", f"tokens may name at most {MAX_TOKENS} addresses.")
         return frozenset(read_address(address, "Each of tokens") for address in addresses)
 
     def wanted_kinds(self) -> frozenset[Kind]:

@@ -24,11 +24,11 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.deployers import MOST_LAUNCHES, DeployerLaunches
+from roundtrip.store.index.deployers import MAX_LAUNCHES, DeployerLaunches
 from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.wallets import (
-    MOST_ROWS,
+    MAX_ROWS,
     ClosingsSummary,
     LastTrade,
     OpenPosition,
@@ -466,7 +466,7 @@ def _describe_launches(record: WalletRecord) -> list[str]:
         return ["It launched no token that we know of."]
     sentences = []
     if deployer.launches:
-        at_least = "at least " if deployer.launches >= MOST_LAUNCHES else ""
+        at_least = "at least " if deployer.launches >= MAX_LAUNCHES else ""
         launches, sold_own = format_count(deployer.launches, "token"), deployer.sold_own or "none"
         sentences.append(
             f"It launched {at_least}{launches}: {deployer.graduated or 'none'} graduated. It sold half or "
@@ -500,7 +500,7 @@ def _describe_record(record: WalletRecord) -> list[str]:
         token = quote_token(record.labels[best.token_id])
         sentences.append(f"Its best position was {token} with a profit of {gained}.")
     if totals.is_part or closings.is_part:
-        sentences.append(f"There is more: only the newest {MOST_ROWS:,} are counted.")
+        sentences.append(f"There is more: only the newest {MAX_ROWS:,} are counted.")
     return sentences
 
 

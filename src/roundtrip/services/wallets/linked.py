@@ -10,7 +10,7 @@ from roundtrip.chain.holders.wallet_views import code_calls, read_codes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.figures import format_count, format_duration
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
-from roundtrip.domain.wallets.linked import LEAST_SHARED, Money, SameTokens, is_exchange, score
+from roundtrip.domain.wallets.linked import MIN_SHARED, Money, SameTokens, is_exchange, score
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
@@ -21,7 +21,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked
-from roundtrip.store.wallets.linked import LOOK_BACK_S, MOST_COUNTED, CoBoughtToken, LinkedPeer
+from roundtrip.store.wallets.linked import LOOK_BACK_S, MAX_COUNTED, CoBoughtToken, LinkedPeer
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
 ReasonKind = Literal["same_funder", "funded_by", "funded", "same_tokens"]
@@ -204,7 +204,7 @@ def _explain(record: LinkedRecord, candidate: Candidate, by_funder: bool) -> lis
     money = candidate.list_money(by_funder)
     reasons = [_explain_money(record, candidate, piece) for piece in money]
     same = candidate.same
-    if same is not None and (same.shared >= LEAST_SHARED or money):
+    if same is not None and (same.shared >= MIN_SHARED or money):
         reasons.append(_explain_tokens(record, same, candidate.tokens))
     return reasons
 
@@ -228,7 +228,7 @@ def _build_reason(money: Money, sentence: str, funder: str | None) -> Reason:
 
 
 def _explain_tokens(record: LinkedRecord, same: SameTokens, tokens: tuple[CoBoughtToken, ...]) -> Reason:
-    at_least = "at least " if same.other_tokens >= MOST_COUNTED else ""
+    at_least = "at least " if same.other_tokens >= MAX_COUNTED else ""
     sentence = (
         f"Both bought {same.shared} of the {format_count(same.of_tokens, 'token')} compared, within ten "
         f"blocks of each other. It traded {at_least}{format_count(same.other_tokens, 'token')} in all."
@@ -309,8 +309,8 @@ def _describe_linked(linked: list[LinkedWallet]) -> str:
     )
 
 
-MOST_LINKED = 20
-MOST_WEIGHED = 40
+MAX_LINKED = 20
+MAX_WEIGHED = 40
 """So many of the best candidates have their code read, ranked once with the funder and once without. The
 surplus makes up for candidates, and a funder, that turn out to be contracts."""
 
@@ -324,7 +324,7 @@ async def linked_wallets(ctx: Context, params: WalletParams) -> UseCaseAnswer[Li
     async with reading(ctx) as (connection, index_cursor):
         record = await _read_record(connection, wallet, index_cursor, machinery)
     contracts = await _find_contracts(ctx, record)
-    return UseCaseAnswer(present(ctx.chain_id, record, contracts, MOST_LINKED), ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(present(ctx.chain_id, record, contracts, MAX_LINKED), ctx.policy.answer_ttl_ms)
 
 
 async def _read_record(
@@ -420,7 +420,7 @@ async def _select_candidates(
             (candidate for candidate in scored if candidate[0]),
             key=lambda candidate: (-candidate[0], candidate[1]),
         )
-        best |= {wallet_id: candidates[wallet_id] for *_, wallet_id in ranked[:MOST_WEIGHED]}
+        best |= {wallet_id: candidates[wallet_id] for *_, wallet_id in ranked[:MAX_WEIGHED]}
     family_sizes = await linked.count_funded(connection, best)
     return tuple(
         candidate for wallet_id, candidate in best.items() if not is_exchange(family_sizes[wallet_id])

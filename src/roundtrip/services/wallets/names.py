@@ -6,7 +6,7 @@ import msgspec
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_count
-from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, PublicMarks
+from roundtrip.domain.community.marks import MAX_NAME, OLD, PEOPLE, PublicMarks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
@@ -51,7 +51,7 @@ async def wallet_names(ctx: Context, params: Nothing) -> UseCaseAnswer[WalletNam
 
 
 def _present_row(public: PublicMarks) -> WalletNamed:
-    shown = [(names.clean(mark.what, MOST_NAME), mark.people) for mark in public.names]
+    shown = [(names.clean(mark.what, MAX_NAME), mark.people) for mark in public.names]
     return WalletNamed(
         public.wallet,
         [NameSaid(name, people) for name, people in shown if name],

@@ -13,7 +13,7 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import public_names
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import wallets
-from roundtrip.store.wallets.wallets import MOST_LAUNCHES_LOOKED_AT, BoardPlace, ProfitDay
+from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, BoardPlace, ProfitDay
 
 from .history import read_history
 from .history_answer import WalletHistory
@@ -65,7 +65,7 @@ async def wallet_page(ctx: Context, params: WalletParams) -> UseCaseAnswer[Walle
         days=[RealisedDay(when(day.at_s), day.closed, eth(day.profit_wei)) for day in beside.days],
         board=None if board is None else BoardRank(board.span, board.rank),
         sniped=beside.sniped,
-        sniped_of=min(history.record.tokens, MOST_LAUNCHES_LOOKED_AT),
+        sniped_of=min(history.record.tokens, MAX_LAUNCHES_LOOKED_AT),
         funder_scam_marks=sum(scams.values()),
     )
     return UseCaseAnswer(page, answered.ttl_ms)

@@ -6,7 +6,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alerts import MOST_FOLLOWS
+from roundtrip.domain.watch.alerts import MAX_FOLLOWS
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.wallet_params import WalletParams
@@ -64,4 +64,4 @@ async def _current_name(connection: Connection, account: Account, wallet: Addres
 
 
 def _count_text(follows: int) -> str:
-    return f"You follow {format_count(follows, 'wallet')} now; {MOST_FOLLOWS} are possible."
+    return f"You follow {format_count(follows, 'wallet')} now; {MAX_FOLLOWS} are possible."

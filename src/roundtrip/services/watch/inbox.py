@@ -18,7 +18,7 @@ from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.token_states import TokenState, read_states
 from roundtrip.store.watch import alerts as store
 
-MOST_ROWS = 500
+MAX_ROWS = 500
 _QUOTED = 3
 """Rows that the text quotes; every row has its own sentence."""
 
@@ -51,9 +51,9 @@ async def inbox(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswe
     """The account's alerts of the last seven days. Raises ServiceFull."""
     since = datetime.fromtimestamp(ctx.now_s(), UTC) - timedelta(seconds=INBOX_S)
     async with accounts(ctx) as connection:
-        alerts, total = await store.newest(connection, account.id, since, MOST_ROWS)
+        alerts, total = await store.newest(connection, account.id, since, MAX_ROWS)
     shown = rows(alerts, ctx.outward.public_url)
-    at_least, total = total > store.MOST_COUNTED, min(total, store.MOST_COUNTED)
+    at_least, total = total > store.MAX_COUNTED, min(total, store.MAX_COUNTED)
     return UseCaseAnswer(Inbox(_text(shown, total, at_least), total, at_least, shown))
 
 

@@ -24,7 +24,7 @@ from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import reading, when
 from roundtrip.services.watch.rule_parser import parse
 from roundtrip.services.watch.rules import describe_rule, unseen_text, wallet_of
-from roundtrip.services.watch.schema import MOST_HITS_SHOWN, HitRow, RuleParams, RuleTested
+from roundtrip.services.watch.schema import MAX_HITS_SHOWN, HitRow, RuleParams, RuleTested
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import labels
@@ -68,7 +68,7 @@ async def _replay(ctx: Context, rule: Rule, account: Account) -> tuple[RuleTeste
         async with _limit_time(connection):
             watch = Watch(rule, _wallets(rule, wallet, follows))
             replay = await happenings.replay_rule(connection, ctx.contracts, watch, after_s, to)
-            last = await _hit_rows(connection, rule, replay.last[:MOST_HITS_SHOWN], account)
+            last = await _hit_rows(connection, rule, replay.last[:MAX_HITS_SHOWN], account)
     tested = RuleTested(
         text=" ".join(filter(None, [_text(rule, wallet, replay, last), *notes])),
         rule=rule.text(),
@@ -137,7 +137,7 @@ def _text(rule: Rule, wallet: Address | None, replay: ReplayResult, last: list[H
 
 
 STEPS_S = (300, 3600, 21_600)
-MOST_BARS = 48
+MAX_BARS = 48
 
 
 class RuleBar(msgspec.Struct, frozen=True):
@@ -169,8 +169,8 @@ async def draw_rule(ctx: Context, params: RuleParams, account: Account) -> UseCa
 
 
 def step_of(span_s: int) -> int:
-    """The smallest step, in seconds, that divides ``span_s`` into at most MOST_BARS bars."""
-    return next((step_s for step_s in STEPS_S if span_s <= step_s * MOST_BARS), STEPS_S[-1])
+    """The smallest step, in seconds, that divides ``span_s`` into at most MAX_BARS bars."""
+    return next((step_s for step_s in STEPS_S if span_s <= step_s * MAX_BARS), STEPS_S[-1])
 
 
 def bars_of(hits_s: Sequence[int], from_s: int, to_s: int, step_s: int) -> list[RuleBar]:

@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Unit, Verb, Who, WhoKind
 
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 BELOW: dict[Unit, int] = {"eth": 10**12, "usd": 10**12, "%": 100}
 """A threshold must be below this number."""
 _SHOWN = 40
@@ -64,10 +64,10 @@ _EXPECTED = {
 
 def parse(text: str) -> Rule:
     """Parses a rule. Raises ParamFault (bad_input) with the place of the error and what was expected."""
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise ParamFault(
             "bad_input",
-            f"rule must have at most {MOST_CHARACTERS} characters; this one has {len(text):,}. {_FORM}",
+            f"rule must have at most {MAX_CHARACTERS} characters; this one has {len(text):,}. {_FORM}",
         )
     try:
         tree = _PARSER.parse(text.translate(_LOWER))

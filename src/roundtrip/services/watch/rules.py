@@ -9,7 +9,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address, plain_decimal
-from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.alerts import MAX_FOLLOWS, MAX_RULES
 from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Verb, Who
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
@@ -153,7 +153,7 @@ def _over_text(rule: Rule) -> str:
     return f", more than {amount} % of its supply at once"
 
 
-_MOST_ID = 2**63 - 1
+_MAX_ID = 2**63 - 1
 
 
 async def list_rules(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[RulesListed]:
@@ -216,7 +216,7 @@ async def pause_rule(ctx: Context, params: RuleIdParams, account: Account) -> Us
     """Pauses a rule. Raises CallerFault (bad_input) if the account has no such rule that goes on,
     ServiceFull."""
     async with accounts(ctx) as connection:
-        if params.id > _MOST_ID or not await watches.pause_rule(connection, account.id, params.id):
+        if params.id > _MAX_ID or not await watches.pause_rule(connection, account.id, params.id):
             raise CallerFault("bad_input", "You have no rule with this id that is not paused.")
     return UseCaseAnswer(RuleDropped(f"Rule {params.id} is paused: it raises no alerts.", params.id))
 
@@ -226,7 +226,7 @@ async def resume_rule(ctx: Context, params: RuleIdParams, account: Account) -> U
     ServiceFull."""
     head = ctx.heads.last_number()
     async with accounts(ctx) as connection:
-        if params.id > _MOST_ID or not await watches.resume_rule(connection, account.id, params.id, head):
+        if params.id > _MAX_ID or not await watches.resume_rule(connection, account.id, params.id, head):
             raise CallerFault("bad_input", "You have no paused rule with this id.")
     return UseCaseAnswer(RuleDropped(f"Rule {params.id} goes on, from the blocks after this.", params.id))
 
@@ -235,7 +235,7 @@ async def delete_rule(ctx: Context, params: RuleIdParams, account: Account) -> U
     """Deletes a rule. Raises CallerFault (bad_input) if the account has no rule of that id, ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        if params.id > _MOST_ID or not await watches.end_rule(connection, account.id, params.id, now):
+        if params.id > _MAX_ID or not await watches.end_rule(connection, account.id, params.id, now):
             raise CallerFault(
                 "bad_input", "You have no rule with this id. list_rules shows your rules and their ids."
             )
@@ -256,5 +256,5 @@ def _present_rule(kept: watches.KeptRule) -> RuleListed:
 def _list_text(rules: int, hits: int, follows: int) -> str:
     return (
         f"You have {format_count(rules, 'rule')} with {format_count(hits, 'hit')} so far and follow "
-        f"{format_count(follows, 'wallet')}. {MOST_RULES} rules and {MOST_FOLLOWS} follows are possible."
+        f"{format_count(follows, 'wallet')}. {MAX_RULES} rules and {MAX_FOLLOWS} follows are possible."
     )

@@ -8,16 +8,16 @@ import msgspec
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.alerts import MAX_FOLLOWS, MAX_RULES
 from roundtrip.services.support.alert_rows import Eth, Pct, RuleVerb, Symbol, Ts, Usd
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.strangers_text import AnswerText, Sentence
 from roundtrip.services.support.wallet_params import read_address
 
-from .rule_parser import MOST_CHARACTERS
+from .rule_parser import MAX_CHARACTERS
 
-MOST_NAME = 24
-MOST_HITS_SHOWN = 10
+MAX_NAME = 24
+MAX_HITS_SHOWN = 10
 _NAME = re.compile("[A-Za-z0-9]*")
 
 RuleText = Annotated[str, says("The rule in its canonical form.")]
@@ -45,7 +45,7 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         msgspec.Meta(
             pattern="^[A-Za-z0-9]*$",
-            max_length=MOST_NAME,
+            max_length=MAX_NAME,
             description="Your name for it: at most 24 Latin letters and digits. Left out: it keeps the "
             "name it has.",
         ),
@@ -68,7 +68,7 @@ class RuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: Annotated[
         str,
         msgspec.Meta(
-            max_length=MOST_CHARACTERS,
+            max_length=MAX_CHARACTERS,
             description="<who> <verb> [over <n> eth|usd|%] [on <token>]. who: follow, any, a wallet's "
             "address, deployer:<token>, creator:<token>. verb: buying, selling, launching, graduating, "
             "moving, draining, removing.",
@@ -94,7 +94,7 @@ class FollowedWallet(msgspec.Struct, frozen=True, rename="camel"):
     text: AnswerText
     address: Annotated[str, says("The wallet.")]
     name: Annotated[str | None, says("Your name for it. null: you gave it none.")]
-    follows: Annotated[int, says(f"Wallets that you follow now, at most {MOST_FOLLOWS}.")]
+    follows: Annotated[int, says(f"Wallets that you follow now, at most {MAX_FOLLOWS}.")]
     from_block: FromBlock
 
 
@@ -130,8 +130,8 @@ class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
     """The account's rules and followed wallets."""
 
     text: AnswerText
-    rules: Annotated[list[RuleListed], says(f"At most {MOST_RULES}, the oldest first.")]
-    follows: Annotated[list[FollowListed], says(f"At most {MOST_FOLLOWS}, the oldest first.")]
+    rules: Annotated[list[RuleListed], says(f"At most {MAX_RULES}, the oldest first.")]
+    follows: Annotated[list[FollowListed], says(f"At most {MAX_FOLLOWS}, the oldest first.")]
 
 
 class RuleMade(RuleListed, frozen=True, rename="camel", kw_only=True):

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.watch.alerts import MOST_WATCHED
+from roundtrip.domain.watch.alerts import MAX_WATCHED
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
@@ -30,7 +30,7 @@ class WatchedTokens(msgspec.Struct, frozen=True):
     """The tokens that the account watches."""
 
     text: AnswerText
-    tokens: Annotated[list[WatchedTokenRow], says(f"At most {MOST_WATCHED}, the newest first.")]
+    tokens: Annotated[list[WatchedTokenRow], says(f"At most {MAX_WATCHED}, the newest first.")]
 
 
 async def watched_tokens(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[WatchedTokens]:

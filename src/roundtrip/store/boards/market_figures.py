@@ -20,13 +20,13 @@ SPANS_S = (0, 300, 3600, 86_400)
 """How long ago the prices are that changes are computed from."""
 POINTS = 16
 """Prices of a sparkline before the newest one."""
-MOST_TRADERS = 500
+MAX_TRADERS = 500
 """Traders of a token among whom its holders are counted."""
-MOST_POSITIONS = 200
+MAX_POSITIONS = 200
 """Positions of a pool that are summed, those with the most liquidity."""
-LEAST_WEI = 10**12
+MIN_WEI = 10**12
 """Smaller trades tell no price: their amounts are rounded, and cost nothing to make."""
-_MOST_PASSED_OVER = 50
+_MAX_PASSED_OVER = 50
 """Trades before a moment that are looked at for one that tells a price."""
 _SEARCHED_S = 7 * 86_400
 """How long before a moment its last trade is looked for."""
@@ -53,7 +53,7 @@ WITH asked AS MATERIALIZED (
         SELECT token_id, pool_id, is_eth, array_agg(DISTINCT at_s) AS moments
         FROM asked JOIN moment USING (token_id) GROUP BY token_id, pool_id, is_eth
     ) AS wanted CROSS JOIN LATERAL facts.priced_trades(
-        wanted.pool_id, wanted.moments, $9::int, $10::int, {_MOST_PASSED_OVER}, $8::numeric, wanted.is_eth
+        wanted.pool_id, wanted.moments, $9::int, $10::int, {_MAX_PASSED_OVER}, $8::numeric, wanted.is_eth
     ) AS last
 ), told_by_curve AS (
     SELECT wanted.token_id, last.* FROM (
@@ -62,7 +62,7 @@ WITH asked AS MATERIALIZED (
             AND (token_id, at_s) NOT IN (SELECT told.token_id, told.moment_s FROM told)
         GROUP BY token_id, curve_id, is_eth
     ) AS wanted CROSS JOIN LATERAL facts.priced_trades(
-        wanted.curve_id, wanted.moments, $9::int, $10::int, {_MOST_PASSED_OVER}, $8::numeric, wanted.is_eth
+        wanted.curve_id, wanted.moments, $9::int, $10::int, {_MAX_PASSED_OVER}, $8::numeric, wanted.is_eth
     ) AS last
 )
 SELECT token_id, n, div(
@@ -142,7 +142,7 @@ class MarketDepth:
     """What lies in the place where most of a token's money goes in. ``quote_raw``: of the money, in base
     units of ``quote``; None: not known. ``kept_bps``: the share of the depth at the price that nobody takes
     out, because the launchpad has it or it was burned; None: not known. ``holders``: wallets that bought more
-    than they sold, among ``MOST_TRADERS``; ``more_hold``: there are more traders. Transfers are not
+    than they sold, among ``MAX_TRADERS``; ``more_hold``: there are more traders. Transfers are not
     counted."""
 
     quote: Address
@@ -171,7 +171,7 @@ async def read_prices(
     now_s: int,
     followed_s: int,
     contracts: Contracts,
-    least_wei: int = LEAST_WEI,
+    least_wei: int = MIN_WEI,
 ) -> dict[int, PriceLine]:
     """The prices by token. Each line begins when the token's oldest place opened, the index began
     (``followed_s``), or a day ago. Trades of less than ``least_wei`` are left out."""
@@ -214,9 +214,9 @@ async def read_depths(
         _DEPTHS,
         [flow.token_id for flow in flows],
         [flow.pool_id for flow in flows],
-        MOST_TRADERS,
+        MAX_TRADERS,
         DUST,
-        MOST_POSITIONS,
+        MAX_POSITIONS,
         [numbers[one] for one in managers if one in numbers],
         [numbers[one] for one in keepers if one in numbers],
     )
@@ -224,7 +224,7 @@ async def read_depths(
 
 
 def _read_depth(row: _DepthRow) -> MarketDepth:
-    owned = row.holders, row.traders >= MOST_TRADERS
+    owned = row.holders, row.traders >= MAX_TRADERS
     if is_curve(row.kind):
         return MarketDepth(row.quote, row.raised_raw, BPS, *owned)
     # Where the index lacks a change, positions may be missing, or have less.

@@ -16,7 +16,7 @@ from roundtrip.venues.base import Contracts
 
 from .newest_checks import read_checks
 
-MOST_FLOWS = 1000
+MAX_FLOWS = 1000
 """Tokens that ``flows`` returns, those with the most money."""
 
 # Each pool is looked up once, not once per trade. LIMIT 1 keeps that a look-up by the key: a join would read
@@ -113,7 +113,7 @@ class _WalletOriginRow(NamedTuple):
 
 
 async def flows(
-    connection: Connection, window: Window, contracts: Contracts, least_buyers: int, limit: int = MOST_FLOWS
+    connection: Connection, window: Window, contracts: Contracts, least_buyers: int, limit: int = MAX_FLOWS
 ) -> list[MoneyFlow]:
     """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order.
     ``limit``: at most so many, those with the most money."""

@@ -6,22 +6,22 @@ from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address, HexBytes, Numeric, TxHash
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.domain.market.candles import LEAST_RAW, PRICE_DECIMALS, TradeBucket
+from roundtrip.domain.market.candles import MIN_RAW, PRICE_DECIMALS, TradeBucket
 from roundtrip.store.server import partitions
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
 from .reference_pools import most_used, own_pools
 
-MOST_POOLS = 2
+MAX_POOLS = 2
 """A launch has a curve and the pool that it became; other tokens one main pool."""
-MOST_TRADES = 10_000
+MAX_TRADES = 10_000
 """Trades that candles are made of, the newest."""
-MOST_SALES = 50
+MAX_SALES = 50
 """Sales of insiders that are read, the newest."""
-_MOST_DUST = 50
+_MAX_DUST = 50
 """So many trades that set no price hide an older price."""
-_MOST_PLACES = 30
+_MAX_PLACES = 30
 
 
 class MainPool(NamedTuple):
@@ -50,13 +50,13 @@ async def main_pools(
         " WHERE id = ANY($1::int[]) ORDER BY id"
     )
     rows = await fetch(connection, MainPool, query if ids else _TRADED_LAST, ids or token_id)
-    return rows[-MOST_POOLS:]
+    return rows[-MAX_POOLS:]
 
 
 _TRADED_LAST = f"""
 SELECT pool.id, pool.at, pool.kind, pool.quote_id, pool.at_s AS opened_s FROM (
     SELECT * FROM facts.pool AS one WHERE one.token_id = $1 AND one.in_money_from IS NOT NULL
-    ORDER BY one.id LIMIT {_MOST_PLACES}
+    ORDER BY one.id LIMIT {_MAX_PLACES}
 ) AS pool CROSS JOIN LATERAL facts.trades_by_second(pool.id, 0, {partitions.LAST_S}, 1) AS last
 ORDER BY last.at_s DESC, pool.id LIMIT 1
 """  # noqa: S608
@@ -64,7 +64,7 @@ ORDER BY last.at_s DESC, pool.id LIMIT 1
 # What the pool's own fee and the launchpad keep is no part of the price: buys and sells would differ by it.
 _FEE = "(CASE WHEN trade.kept_raw IS NULL AND pool.fee_pips < 1000000 THEN pool.fee_pips ELSE 0 END)"
 _PRICE = f"""
-CASE WHEN trade.quote_raw < {LEAST_RAW} OR trade.token_raw < {LEAST_RAW} THEN NULL
+CASE WHEN trade.quote_raw < {MIN_RAW} OR trade.token_raw < {MIN_RAW} THEN NULL
 WHEN trade.buys THEN nullif(greatest(div((trade.quote_raw - coalesce(trade.kept_raw, 0)) * (1000000 - {_FEE})
     * 10::numeric ^ {PRICE_DECIMALS - 6}, trade.token_raw), 0), 0)
 ELSE nullif(div((trade.quote_raw + coalesce(trade.kept_raw, 0)) * 10::numeric ^ {PRICE_DECIMALS + 6},
@@ -82,7 +82,7 @@ _OF_POOL = """(
 )"""
 _OF_POOLS = " UNION ALL ".join(
     _OF_POOL.format(price=_PRICE, pool=f"${place}::int", order=_NEWEST_FIRST)
-    for place in range(1, MOST_POOLS + 1)
+    for place in range(1, MAX_POOLS + 1)
 )
 _CANDLES = f"""
 WITH newest AS MATERIALIZED (
@@ -109,13 +109,13 @@ async def read_buckets(
     span_s: int,
     from_s: int,
     to_s: int,
-    limit: int = MOST_TRADES,
+    limit: int = MAX_TRADES,
 ) -> tuple[list[TradeBucket], bool]:
-    """What was traded in at most ``MOST_POOLS`` pools from ``from_s`` (a multiple of ``span_s``) up to
+    """What was traded in at most ``MAX_POOLS`` pools from ``from_s`` (a multiple of ``span_s``) up to
     ``to_s``, in buckets of ``span_s`` seconds, the oldest first; buckets without a trade are left out. True:
     there were more than ``limit`` trades; then the buckets are of the newest, and the one that is not whole
     is left out."""
-    pools = [*pool_ids, *[None] * (MOST_POOLS - len(pool_ids))]
+    pools = [*pool_ids, *[None] * (MAX_POOLS - len(pool_ids))]
     rows = await fetch(
         connection, tuple[TradeBucket, int], _CANDLES, *pools, from_s - 1, to_s, limit + 1, span_s
     )
@@ -132,7 +132,7 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (
         SELECT * FROM (
             SELECT trade.at_s, trade.block_number, trade.log_index, {_PRICE} AS price
-            FROM facts.newest_trades(given.pool_id, 0, asked.at_s, {_MOST_DUST}, 0) AS trade
+            FROM facts.newest_trades(given.pool_id, 0, asked.at_s, {_MAX_DUST}, 0) AS trade
         ) AS few WHERE price IS NOT NULL {_NEWEST_FIRST} LIMIT 1
     ) AS priced {_NEWEST_FIRST} LIMIT 1
 ) AS last
@@ -186,7 +186,7 @@ class LaunchMark(NamedTuple):
 
 async def read_launch_marks(connection: Connection, token_id: int) -> list[LaunchMark]:
     """The launch, its graduation, and what its insiders sold in the last days, in no order."""
-    return await fetch(connection, LaunchMark, _MARKS, token_id, MOST_SALES)
+    return await fetch(connection, LaunchMark, _MARKS, token_id, MAX_SALES)
 
 
 _TRADES = f"""

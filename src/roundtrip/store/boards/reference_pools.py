@@ -14,7 +14,7 @@ from roundtrip.venues.launchpad_pool import USUAL_FEE_PIPS, USUAL_TICK_SPACING
 from .signals import turnovers
 
 _DAY_S = 86_400
-_MOST_OWN = 4
+_MAX_OWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ async def most_used(
         "SELECT id FROM facts.pool WHERE token_id = $1 AND kind = $2 ORDER BY id LIMIT $3",
         token_id,
         LAUNCHED_INTO,
-        _MOST_OWN,
+        _MAX_OWN,
     )
     graduated_ids = await fetch_values(connection, int, f"SELECT pool.id {_GRADUATED}", token_id, *_USUAL)
     # In addition to its oldest pools: before a launch graduates, anyone can open any number of those.

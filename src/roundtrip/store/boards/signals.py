@@ -10,20 +10,20 @@ from roundtrip.domain.base.venue import LAUNCHPAD_POOLS
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.store.server.rows import Connection, fetch
 
-MOST_DEEDS = 700
+MAX_DEEDS = 700
 """Deeds of each kind that are read, those of most worth and share; and as many of a kind that cannot be
 measured, so that those displace none that can."""
-MOST_LEFT = 30
+MAX_LEFT = 30
 """Withdrawals that are read: the largest of known worth, and as many of unknown worth, the newest."""
-MOST_LAUNCHERS = 50
+MAX_LAUNCHERS = 50
 """Launchers that are read, the newest."""
-MOST_CHANGES = 2_000
+MAX_CHANGES = 2_000
 """The share of a change is unknown in a pool with more liquidity changes than this."""
 LIQUIDITY_KEPT_S = 89 * 86_400
 """Not every change is kept of a pool that is older."""
 TRADED_WITHIN_S = 86_400
 """A pool is weighed by what was traded in it within this time."""
-MOST_PLACES, MOST_TRADES = 30, 1_000
+MAX_PLACES, MAX_TRADES = 30, 1_000
 """Oldest pools of a token that are compared, and trades of each that are read: enough to tell which
 matter."""
 
@@ -92,7 +92,7 @@ async def set_plan_mode(connection: Connection) -> None:
 
 async def deeds(connection: Connection, after_s: int, least_bps: int, least_wei: int) -> list[DeedSum]:
     """The deeds of at least so much of the supply or of eth, and those of unknown size; in no order."""
-    return await fetch(connection, DeedSum, _DEEDS, after_s, least_bps, str(least_wei), MOST_DEEDS)
+    return await fetch(connection, DeedSum, _DEEDS, after_s, least_bps, str(least_wei), MAX_DEEDS)
 
 
 _TRACED = """
@@ -225,8 +225,8 @@ async def liquidity_left(
         most_ticks,
         start_number,
         now_s - LIQUIDITY_KEPT_S,
-        MOST_LEFT,
-        MOST_CHANGES,
+        MAX_LEFT,
+        MAX_CHANGES,
         list(wei_each),
         list(wei_each.values()),
         now_s - TRADED_WITHIN_S,
@@ -266,8 +266,8 @@ async def turnovers(
         pool_ids,
         now_s - TRADED_WITHIN_S,
         now_s,
-        MOST_PLACES,
-        MOST_TRADES,
+        MAX_PLACES,
+        MAX_TRADES,
         list(in_eth),
     )
     by_token: dict[int, dict[int, Turnover]] = {token_id: {} for token_id in token_ids}
@@ -299,4 +299,4 @@ SELECT token_id, deployer_id, launches, block_number, log_index, at_s, tx_hash F
 async def launchers(connection: Connection, after_s: int) -> list[LaunchedAgain]:
     """The wallets that launched since ``after_s``, the newest first. Launches into a pool have no record and
     are left out."""
-    return await fetch(connection, LaunchedAgain, _LAUNCHERS, after_s, MOST_LAUNCHERS)
+    return await fetch(connection, LaunchedAgain, _LAUNCHERS, after_s, MAX_LAUNCHERS)

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from roundtrip.domain.holders.findings import MIN_BUNDLE
-from roundtrip.domain.holders.launch_window import MOST_LAUNCH_BUYERS, WINDOW_BLOCKS
+from roundtrip.domain.holders.launch_window import MAX_LAUNCH_BUYERS, WINDOW_BLOCKS
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.server.rows import Connection, fetch
@@ -22,7 +22,7 @@ WITH begun AS MATERIALIZED (
     SELECT DISTINCT trade.trader_id FROM begun JOIN facts.trade AS trade ON trade.pool_id = begun.pool_id
         AND trade.at_s BETWEEN begun.at_s AND begun.at_s + {_WITHIN_S}
         AND trade.block_number <= begun.block_number + $4
-    WHERE trade.buys AND trade.trader_id <> begun.deployer_id LIMIT {MOST_LAUNCH_BUYERS}
+    WHERE trade.buys AND trade.trader_id <> begun.deployer_id LIMIT {MAX_LAUNCH_BUYERS}
 ), bundled AS MATERIALIZED (
     SELECT unnest(array_agg(early.trader_id)) AS wallet_id
     FROM early JOIN facts.origin AS origin ON origin.wallet_id = early.trader_id

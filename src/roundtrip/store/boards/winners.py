@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, BlockRef, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
-from roundtrip.domain.market.winners import MOST_WINNERS, SPANS
+from roundtrip.domain.market.winners import MAX_WINNERS, SPANS
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, read
@@ -135,7 +135,7 @@ async def count_board(
     from_s = -1 if seconds is None else at.timestamp_s - seconds
     fair_ids = await find_fair_closed(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
     records = await connection.fetch(
-        _RANKED, from_s, fair_ids, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
+        _RANKED, from_s, fair_ids, fairness.most_funded, MAX_WINNERS, fairness.young_s, timeout=timeout_s
     )
     ranks = tuple(read(records, RankedClosings))
     return WinnersBoard(span, at.number, at.timestamp_s, ranks, tuple(sorted(fair_ids)))
@@ -182,7 +182,7 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
     return True
 
 
-async def load_board(connection: Connection, span: str, limit: int = MOST_WINNERS) -> WinnersBoard | None:
+async def load_board(connection: Connection, span: str, limit: int = MAX_WINNERS) -> WinnersBoard | None:
     """The first ``limit`` ranks of the stored board; None: none is stored, or a reorganisation deleted it."""
     counted = await fetch_row(
         connection,

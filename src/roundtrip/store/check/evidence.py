@@ -9,7 +9,7 @@ from roundtrip.domain.verdicts.changes import PastVerdict
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 
-MOST_COMPARED = 1000
+MAX_COMPARED = 1000
 """Checks of one token whose verdicts are compared: each is one row without its evidence."""
 
 
@@ -137,7 +137,7 @@ class KeptProof(NamedTuple):
 
 
 PROOF_KEPT = timedelta(days=1)
-MOST_PROOFS = 50_000
+MAX_PROOFS = 50_000
 """Proofs that are kept at most. At 8 to 60 KB each they take up to three gigabytes."""
 _PRUNED_EVERY, _PRUNED_AT_ONCE = 16, 64
 
@@ -162,7 +162,7 @@ async def keep_proof(
         " WHERE made_at < $2 OR evidence_id <= $3)",
         _PRUNED_AT_ONCE,
         now - PROOF_KEPT,
-        row_id - MOST_PROOFS,
+        row_id - MAX_PROOFS,
     )
 
 

@@ -8,7 +8,7 @@ from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 
-MOST_RECALLED = 64
+MAX_RECALLED = 64
 """Rows that a check reads, the newest first."""
 _PRUNED_AT_ONCE = 64
 
@@ -22,7 +22,7 @@ async def read(connection: Connection, token: Address, since: datetime) -> list[
         " ORDER BY seen_at DESC, at, seed, number LIMIT $3",
         as_bytes(token),
         since,
-        MOST_RECALLED,
+        MAX_RECALLED,
     )
 
 

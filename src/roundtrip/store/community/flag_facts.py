@@ -6,7 +6,7 @@ from roundtrip.domain.base.types import Address, Numeric, TxHash
 from roundtrip.domain.base.venue import is_curve
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards.reference_pools import in_eth, most_used
-from roundtrip.store.boards.signals import MOST_CHANGES
+from roundtrip.store.boards.signals import MAX_CHANGES
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_bytes
@@ -14,9 +14,9 @@ from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_valu
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
 from roundtrip.venues.base import Contracts
 
-MOST_TRADERS = 500
+MAX_TRADERS = 500
 """Traders of a token since it was flagged that are read, those with the most money."""
-MOST_TRADES = 1000
+MAX_TRADES = 1000
 """Trades of a day that are searched for one that counts: a token with more is alive."""
 _DAY_S = 86_400
 
@@ -75,9 +75,9 @@ async def traded_by(connection: Connection, token_id: int, from_s: int) -> set[i
         " ON trade.pool_id = pool.id AND trade.at_s > $2 WHERE pool.token_id = $1 LIMIT $3",
         token_id,
         from_s,
-        MOST_TRADES,
+        MAX_TRADES,
     )
-    return None if len(trader_ids) == MOST_TRADES else set(trader_ids)
+    return None if len(trader_ids) == MAX_TRADES else set(trader_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ async def traders_since(
 ) -> list[Trader]:
     """The wallets that traded the token after block ``number``, whose time is ``at_s``."""
     eth_ids = await in_eth(connection, contracts)
-    return await fetch(connection, Trader, _SINCE, token_id, at_s, number, eth_ids, MOST_TRADERS)
+    return await fetch(connection, Trader, _SINCE, token_id, at_s, number, eth_ids, MAX_TRADERS)
 
 
 # --- liquidity and the deployer --------------------------------------------------------------------
@@ -139,9 +139,9 @@ async def main_pool(
         " FROM facts.liquidity WHERE pool_id = $1 LIMIT $3",
         pool.pool_id,
         NARROW_TICKS,
-        MOST_CHANGES + 1,
+        MAX_CHANGES + 1,
     )
-    if len(changes) > MOST_CHANGES:
+    if len(changes) > MAX_CHANGES:
         return None
     of_wallets: dict[int, int] = {}
     for sender_id, weight in changes:

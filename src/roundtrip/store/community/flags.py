@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address, HexBytes, Numeric, TxHash
 from roundtrip.domain.community.flag_calls import (
-    MOST_A_DAY,
-    MOST_OPEN,
+    MAX_A_DAY,
+    MAX_OPEN,
     By,
     FlagReading,
     FlagScore,
@@ -114,9 +114,9 @@ async def check_room(
     )
     if same:
         raise TooManyFlags("same")
-    if open_flags >= MOST_OPEN:
+    if open_flags >= MAX_OPEN:
         raise TooManyFlags("open")
-    if today >= MOST_A_DAY:
+    if today >= MAX_A_DAY:
         raise TooManyFlags("day")
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import MOST_MARKS, Mark, name_key
+from roundtrip.domain.community.marks import MAX_MARKS, Mark, name_key
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
 
@@ -38,7 +38,7 @@ async def put(
         "SELECT count(*) >= $3 AND NOT bool_or(wallet = $2) FROM accounts.mark WHERE account_id = $1",
         account_id,
         as_bytes(wallet),
-        MOST_MARKS,
+        MAX_MARKS,
     )
     if is_full:
         raise TooManyMarks

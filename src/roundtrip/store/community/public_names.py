@@ -16,7 +16,7 @@ from roundtrip.store.server.rows import Connection, fetch, read
 COUNTING_S = 120.0
 """Timeout of each of the two statements: one counts, one stores."""
 _WORK_MEM = "64MB"
-MOST_SAID = 20
+MAX_SAID = 20
 """Names and marks of a wallet that are shown, those that most people gave."""
 
 _KIN = is_kin("by.id", "by", "of", by_exchange="(exchange.funder_id IS NOT NULL)", young_s="$3")
@@ -128,7 +128,7 @@ async def first(connection: Connection, limit: int) -> list[PublicMarks]:
         '  ORDER BY people DESC, what, key COLLATE "C" LIMIT $2'
         ') AS kept ORDER BY shown.wallet, kept.people DESC, kept.what, kept.key COLLATE "C"',
         limit,
-        MOST_SAID,
+        MAX_SAID,
     )
     wallets = dict.fromkeys(row.wallet for row in rows)
     names = [
@@ -183,6 +183,6 @@ async def of_wallet(connection: Connection, wallet: Address) -> PublicMarks:
         "SELECT wallet, what, said, people FROM accounts.public_name WHERE wallet = $1"
         ' ORDER BY people DESC, what, key COLLATE "C" LIMIT $2',
         as_bytes(wallet),
-        MOST_SAID,
+        MAX_SAID,
     )
     return PublicMarks(wallet, _mark_counts(rows, wallet, "name"), _mark_counts(rows, wallet, "mark"))

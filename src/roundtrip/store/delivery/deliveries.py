@@ -26,13 +26,13 @@ from .channels import ChannelKind
 
 JOB = "deliver"
 """The kind of the jobs that send messages; a job's key is the channel's id."""
-MOST_ROWS = {"webhook": 50, "telegram": 10, "discord": 10}
+MAX_ROWS = {"webhook": 50, "telegram": 10, "discord": 10}
 """Alerts in one message, by the channel's kind."""
-MOST_DROPPED = 5_000
+MAX_DROPPED = 5_000
 """In one statement: more messages may wait for a channel than a statement has time for."""
-MOST_SORTED = 1_000
+MAX_SORTED = 1_000
 """Jobs that one statement puts into lanes."""
-MOST_WAITING, LEFT_WAITING = 10_000, 9_000
+MAX_WAITING, LEFT_WAITING = 10_000, 9_000
 """Of one channel: where more messages wait than the first, the oldest are dropped down to the second."""
 
 
@@ -138,7 +138,7 @@ async def enqueue_and_run(
         for channel_id, owner_id, channel_kind in channels
         for (account_id, kind), ids in groups.items()
         if account_id == owner_id
-        for part in split_messages(len(ids), MOST_ROWS[channel_kind])
+        for part in split_messages(len(ids), MAX_ROWS[channel_kind])
     ]
     await connection.executemany(
         "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, retracted, next_at, made_at)"
@@ -194,8 +194,8 @@ WHERE job.id = due.id
 async def sort(connection: Connection, now: datetime) -> bool:
     """Puts due jobs into the lanes of ``domain.channels`` by their channels' state, those longest due first.
     Returns whether there may be more."""
-    status = await connection.execute(_SORT, now, MOST_SORTED, SLOW_MS)
-    return int(status.split()[1]) == MOST_SORTED
+    status = await connection.execute(_SORT, now, MAX_SORTED, SLOW_MS)
+    return int(status.split()[1]) == MAX_SORTED
 
 
 async def next_at(connection: Connection, channel_id: int) -> datetime | None:
@@ -242,7 +242,7 @@ async def hurry(connection: Connection, channel_id: int, now: datetime) -> None:
     await connection.execute(
         "UPDATE accounts.delivery SET next_at = $2 WHERE id IN (SELECT id FROM accounts.delivery"
         " WHERE channel_id = $1 AND state = 'waiting' AND tries > 0 LIMIT $3)",
-        channel_id, now, MOST_DROPPED,
+        channel_id, now, MAX_DROPPED,
     )  # fmt: skip
     await jobs.enqueue(connection, JOB, str(channel_id), run_at=now)
 
@@ -268,9 +268,9 @@ async def drop(connection: Connection, channel_id: int, now: datetime, up_to: in
         "UPDATE accounts.delivery SET state = $2, ended_at = $3 WHERE id IN (SELECT id FROM accounts.delivery"
         " WHERE channel_id = $1 AND state = 'waiting' AND id <= $4 ORDER BY id LIMIT $5)",
         channel_id, next_delivery_state("waiting", "dropped"), now, 2**63 - 1 if up_to is None else up_to,
-        MOST_DROPPED,
+        MAX_DROPPED,
     )  # fmt: skip
-    return int(status.split()[1]) == MOST_DROPPED
+    return int(status.split()[1]) == MAX_DROPPED
 
 
 async def too_old(connection: Connection, channel_id: int) -> int | None:
@@ -279,7 +279,7 @@ async def too_old(connection: Connection, channel_id: int) -> int | None:
         "SELECT id FROM accounts.delivery WHERE channel_id = $1 AND state = 'waiting'"
         " ORDER BY id DESC OFFSET $2 LIMIT 1"
     )
-    if await fetch_optional(connection, int, newest_first, channel_id, MOST_WAITING) is None:
+    if await fetch_optional(connection, int, newest_first, channel_id, MAX_WAITING) is None:
         return None
     return await fetch_optional(connection, int, newest_first, channel_id, LEFT_WAITING)
 

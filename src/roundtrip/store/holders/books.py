@@ -11,7 +11,7 @@ from roundtrip.store.server.rows import Connection, fetch_optional, fetch_row, f
 
 KEPT_FOR = timedelta(days=7)
 """How long a book is kept after it was last requested; it can be read again."""
-MOST_BYTES = 4 * 2**30
+MAX_BYTES = 4 * 2**30
 """The maximum size of all books together; those requested longest ago are deleted first."""
 PRUNE_BATCH = 200
 """How many books are deleted at once, so that no other query waits long."""
@@ -154,7 +154,7 @@ async def prune(connection: Connection, before: datetime) -> int:
     return await fetch_value(connection, int, _DELETE.format(which=_OLD), before, PRUNE_BATCH)
 
 
-async def prune_to(connection: Connection, most_bytes: int = MOST_BYTES) -> int:
+async def prune_to(connection: Connection, most_bytes: int = MAX_BYTES) -> int:
     """Deletes the books requested longest ago until the rest fits into ``most_bytes``, at most
     ``PRUNE_BATCH`` at once, and returns how many."""
     return await fetch_value(connection, int, _DELETE.format(which=_OVERSIZED), most_bytes, PRUNE_BATCH)

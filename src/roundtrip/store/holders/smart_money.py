@@ -9,13 +9,13 @@ from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.index.addresses import id_of, ids_of
-from roundtrip.store.index.deployers import MOST_LAUNCHES
+from roundtrip.store.index.deployers import MAX_LAUNCHES
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_values
 
-MOST_CLOSINGS = 4000
+MAX_CLOSINGS = 4000
 """How many of a wallet's closings are searched, the newest: a bot has half a million."""
-MOST_WINS_LOOKED_AT = 20
+MAX_WINS_LOOKED_AT = 20
 """How many of those are tried, the most profitable: if none of them counts, no win is reported."""
 
 
@@ -121,7 +121,7 @@ async def load_biggest_wins(
     """The most profitable closing of each wallet, of those that count for boards
     (``domain/market/winners.py``): tokens that a crowd bought and whose deployer is unrelated to the
     wallet. Other wins can be faked by making a token and buying it oneself. Searches each wallet's newest
-    ``MOST_CLOSINGS`` and the boards; wallets without a win are missing. For a few hundred wallets at
+    ``MAX_CLOSINGS`` and the boards; wallets without a win are missing. For a few hundred wallets at
     most."""
     ids = await ids_of(connection, wallets)
     wallet_by_id = {number: wallet for wallet, number in ids.items()}
@@ -130,8 +130,8 @@ async def load_biggest_wins(
         tuple[int, WinningClose],
         _WINS,
         list(wallet_by_id),
-        MOST_CLOSINGS,
-        MOST_WINS_LOOKED_AT,
+        MAX_CLOSINGS,
+        MAX_WINS_LOOKED_AT,
         fairness.young_s,
         fairness.most_funded,
     )
@@ -156,14 +156,14 @@ GROUP BY address.address
 async def load_repeat_buyers(
     connection: Connection, deployer: Address, token: Address, wallets: Collection[Address]
 ) -> SmartCrowd:
-    """Which of these wallets bought other launches of the deployer, of his newest ``MOST_LAUNCHES``. The
+    """Which of these wallets bought other launches of the deployer, of his newest ``MAX_LAUNCHES``. The
     deployer himself is left out. For some dozens of wallets."""
     deployer_id = await id_of(connection, deployer)
     if deployer_id is None:
         return SmartCrowd()
     token_id = await id_of(connection, token)
-    launches = await fetch_values(connection, int, _LAUNCHED, deployer_id, MOST_LAUNCHES + 1)
-    other_launches = [launch_id for launch_id in launches if launch_id != token_id][:MOST_LAUNCHES]
+    launches = await fetch_values(connection, int, _LAUNCHED, deployer_id, MAX_LAUNCHES + 1)
+    other_launches = [launch_id for launch_id in launches if launch_id != token_id][:MAX_LAUNCHES]
     buyers = [as_bytes(wallet) for wallet in set(wallets) if wallet != deployer]
     rows = await fetch(connection, tuple[Address, int], _BOUGHT, buyers, other_launches)
-    return SmartCrowd(min(len(launches), MOST_LAUNCHES), dict(rows))
+    return SmartCrowd(min(len(launches), MAX_LAUNCHES), dict(rows))

@@ -21,7 +21,7 @@ BLOCKS_KEPT = 2048
 """Newest blocks that are kept to find a fork: three and a half minutes at ten blocks a second."""
 CHECKPOINT_BLOCKS = 1000
 """Older blocks are kept permanently if their number is a multiple of this."""
-MOST_IDS = 50_000
+MAX_IDS = 50_000
 """An ``Ids`` map with more entries is cleared by ``trim``."""
 
 
@@ -58,9 +58,9 @@ class Ids:
         self.pools.clear()
 
     def trim(self) -> None:
-        """Clears a map that has grown beyond ``MOST_IDS``."""
+        """Clears a map that has grown beyond ``MAX_IDS``."""
         for ids in (self.addresses, self.pools):
-            if len(ids) > MOST_IDS:
+            if len(ids) > MAX_IDS:
                 ids.clear()
 
 
@@ -305,7 +305,7 @@ SELECT (SELECT count(*) FROM found) >= $3
         SELECT FROM beyond CROSS JOIN LATERAL facts.trades_by_second(beyond.id, 0, {partitions.LAST_S}, 1)
     )
 """  # noqa: S608
-_MOST_BEYOND = 4096
+_MAX_BEYOND = 4096
 
 
 async def may_trade_beyond(connection: Connection, token: Address, places: Iterable[str]) -> bool:
@@ -313,7 +313,7 @@ async def may_trade_beyond(connection: Connection, token: Address, places: Itera
     places older than the stored trades, nor of more than some thousand places. Empty places do not count,
     since anybody can open one."""
     encoded = [as_bytes(at) for at in places]
-    return bool(await fetch_optional(connection, bool, _BEYOND, as_bytes(token), encoded, _MOST_BEYOND))
+    return bool(await fetch_optional(connection, bool, _BEYOND, as_bytes(token), encoded, _MAX_BEYOND))
 
 
 async def unpaid_places_of(connection: Connection, token_id: int, most: int) -> list[OtherPool]:

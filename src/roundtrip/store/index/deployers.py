@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, HexBytes, Numeric
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row
 
-MOST_LAUNCHES = 200
+MAX_LAUNCHES = 200
 """How many of a deployer's newest launches are counted."""
 
 
@@ -58,7 +58,7 @@ SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
 async def records(connection: Connection, wallet_ids: Collection[int]) -> dict[int, DeployerLaunches]:
     """The record of each wallet; ``NOTHING`` for one without launches."""
     found = await fetch(
-        connection, tuple[int, DeployerLaunches], _RECORDS, list(set(wallet_ids)), MOST_LAUNCHES
+        connection, tuple[int, DeployerLaunches], _RECORDS, list(set(wallet_ids)), MAX_LAUNCHES
     )
     return dict.fromkeys(wallet_ids, NOTHING) | dict(found)
 
@@ -66,7 +66,7 @@ async def records(connection: Connection, wallet_ids: Collection[int]) -> dict[i
 async def graduations(connection: Connection, wallet_ids: Collection[int]) -> dict[int, tuple[int, int]]:
     """Launches, and how many of them graduated, of each wallet. Cheaper than ``records``, for many."""
     found = await fetch(
-        connection, tuple[int, tuple[int, int]], _GRADUATIONS, list(set(wallet_ids)), MOST_LAUNCHES
+        connection, tuple[int, tuple[int, int]], _GRADUATIONS, list(set(wallet_ids)), MAX_LAUNCHES
     )
     return dict.fromkeys(wallet_ids, (0, 0)) | dict(found)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
-from roundtrip.domain.market.price_history import MOST_MICRO_USD, capped_usdg
+from roundtrip.domain.market.price_history import MAX_MICRO_USD, capped_usdg
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
@@ -30,7 +30,7 @@ class PastPrices:
         """The value of ``quote_raw`` in millionths of a dollar at the start of the block; None: not known.
         Raises KeyError for a quote or a block that was not loaded."""
         if quote == self.usdg:
-            return min(quote_raw, MOST_MICRO_USD)
+            return min(quote_raw, MAX_MICRO_USD)
         priced = self.weth if quote == ZERO_ADDRESS else quote
         if priced not in self.loaded or number not in self.numbers:
             raise KeyError(quote, number)

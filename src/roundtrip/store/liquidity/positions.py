@@ -11,7 +11,7 @@ from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
-_MOST_LOOKED_AT = 4096
+_MAX_LOOKED_AT = 4096
 """The oldest pools of a token, of which the most recent are chosen: anybody can open a pool."""
 
 # $1 the token, $2 the most pools, $3 the most positions of a pool, $4 the managers, $5 the pools looked at
@@ -97,7 +97,7 @@ async def read_positions(
         most_pools,
         most_positions,
         managers,
-        _MOST_LOOKED_AT,
+        _MAX_LOOKED_AT,
         as_bytes(ZERO_ADDRESS),
     )
     if not rows:

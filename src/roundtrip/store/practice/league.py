@@ -10,7 +10,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address, BlockRef, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.practice import league
-from roundtrip.domain.practice.league import LEAST_SELLS, Who
+from roundtrip.domain.practice.league import MIN_SELLS, Who
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
@@ -160,7 +160,7 @@ async def _add(connection: Connection, account_id: int, token: Address, profit_w
     # Most sells change neither count, and wait for no lock.
     if sells == 1:
         await connection.execute(_ADD_COUNTS, week_s, is_agent, 0, 1)
-    elif sells == LEAST_SELLS:
+    elif sells == MIN_SELLS:
         await connection.execute(_MOVE_COUNTS, week_s, is_agent, 1, -1)
 
 
@@ -211,7 +211,7 @@ async def _retag_week(connection: Connection, account: Account, now: datetime) -
     await connection.execute(
         "SELECT FROM accounts.league_count WHERE week_s = $1 ORDER BY is_agent FOR UPDATE", week_s
     )
-    on_board = int(sells >= LEAST_SELLS)
+    on_board = int(sells >= MIN_SELLS)
     await connection.execute(_MOVE_COUNTS, week_s, not account.is_agent, -on_board, on_board - 1)
     await connection.execute(_ADD_COUNTS, week_s, account.is_agent, on_board, 1 - on_board)
 
@@ -220,7 +220,7 @@ async def _retag_week(connection: Connection, account: Account, now: datetime) -
 
 _ORDER = "week.profit_wei DESC, week.sells, week.last_s, week.account_id"
 # The partial index has the condition "sells >= 3": a parameter here would not match it.
-_IN = f"week.sells >= {LEAST_SELLS}"
+_IN = f"week.sells >= {MIN_SELLS}"
 
 
 async def board(connection: Connection, week_s: int, who: Who, limit: int) -> tuple[LeagueRank, ...]:

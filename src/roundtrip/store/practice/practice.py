@@ -12,7 +12,7 @@ from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row,
 
 Layout = Literal["solidity", "vyper", "solady"]
 REPEATS_KEPT = timedelta(days=7)
-_MOST_FORGOTTEN = 10_000
+_MAX_FORGOTTEN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +322,6 @@ async def forget_repeats(connection: Connection, before: datetime) -> bool:
         "DELETE FROM accounts.practice_repeat WHERE (account_id, key_hash) IN (SELECT account_id, key_hash"
         " FROM accounts.practice_repeat WHERE made_at < $1 LIMIT $2)",
         before,
-        _MOST_FORGOTTEN,
+        _MAX_FORGOTTEN,
     )
-    return status == f"DELETE {_MOST_FORGOTTEN}"
+    return status == f"DELETE {_MAX_FORGOTTEN}"

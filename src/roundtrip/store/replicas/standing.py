@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-MOST_BEHIND_S = 2.0
+MAX_BEHIND_S = 2.0
 """A replica further behind does not answer."""
 UNFLUSHED_S = 0.6
 """How long a commit that does not wait for the disk is in no log yet: three times PostgreSQL's
-``wal_writer_delay``. The part of ``MOST_BEHIND_S`` that no position shows."""
+``wal_writer_delay``. The part of ``MAX_BEHIND_S`` that no position shows."""
 FIRST_LEAVE_S = 1.0
 LONGEST_LEAVE_S = 30.0
 FORGIVEN_S = 60.0
@@ -36,7 +36,7 @@ class PrimaryLog:
         if self._ends and position < self._ends[-1].position:
             self._ends.clear()
         self._ends.append(_LogEnd(at_s, position))
-        while self._ends[0].at_s < at_s - 2 * MOST_BEHIND_S:
+        while self._ends[0].at_s < at_s - 2 * MAX_BEHIND_S:
             self._ends.popleft()
 
     def clear(self) -> None:
@@ -74,7 +74,7 @@ class ReplicaStanding:
         """Whether it may answer. ``primary_lost_s``: when a primary that is gone was last there. Nobody knows
         more than a replica that was current then; None: the primary is there."""
         judged_s = now_s if primary_lost_s is None else primary_lost_s
-        return now_s >= self.left_until_s and judged_s - self.current_s <= MOST_BEHIND_S - UNFLUSHED_S
+        return now_s >= self.left_until_s and judged_s - self.current_s <= MAX_BEHIND_S - UNFLUSHED_S
 
 
 def pick_least_lent(fit: Sequence[T], lent: Sequence[int], turn: int) -> T | None:

@@ -8,7 +8,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_row, fetch_value
 
-MOST_A_DAY = 5
+MAX_A_DAY = 5
 """Reports that an account may make in a day of UTC."""
 
 
@@ -48,7 +48,7 @@ async def check_room(connection: Connection, account_id: int, day: datetime) -> 
         account_id,
         day,
     )
-    if today >= MOST_A_DAY:
+    if today >= MAX_A_DAY:
         raise TooManyReports
 
 

@@ -14,11 +14,11 @@ from . import jobs
 from .jobs import Job
 
 _LOCK = 4663_0014
-MOST_OWNERS = 200
+MAX_OWNERS = 200
 """Owners that one statement reads."""
-MOST_LOOKS = 5
+MAX_LOOKS = 5
 """Statements that one claim runs for a lane; the next claim goes on from there."""
-MOST_OF_OWNER = 8
+MAX_OF_OWNER = 8
 """Jobs that are read of one owner."""
 
 _LANES = """
@@ -111,8 +111,8 @@ class _LaneSearch:
     async def find_ready(self, connection: Connection, room: int) -> list[ReadyJob]:
         """At most ``room`` jobs, starting with the owner after ``last``."""
         last_before, ready = self.last, list[ReadyJob]()
-        for _ in range(MOST_LOOKS):
-            most = min(MOST_OWNERS, 2 * room + _SPARE_OWNERS)
+        for _ in range(MAX_LOOKS):
+            most = min(MAX_OWNERS, 2 * room + _SPARE_OWNERS)
             circle = await self._read_circle(connection, most)
             is_whole = len(circle) < most
             # A search that has gone round the circle finds jobs that it chose already.
@@ -138,7 +138,7 @@ class _LaneSearch:
                 break
             rows = await fetch(
                 connection, tuple[int, int | None, str | None], _CIRCLE, self.wanted.kind, self.lane.name,
-                lower, upper, free, self.now, self.right_until, MOST_OF_OWNER, list(self.wanted.running),
+                lower, upper, free, self.now, self.right_until, MAX_OF_OWNER, list(self.wanted.running),
             )  # fmt: skip
             for owner, job_id, host in rows:
                 waiting = circle.setdefault(owner, [])

@@ -5,23 +5,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import BPS, Address, TxHash
-from roundtrip.domain.wallets.linked import EXCHANGE_WALLETS, LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
+from roundtrip.domain.wallets.linked import EXCHANGE_WALLETS, MIN_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row
 
 NEWEST_BUYS = 300
 """Buys of a wallet that are read for their tokens: a bot makes half a million."""
-MOST_TOKENS = 100
+MAX_TOKENS = 100
 LOOK_BACK_S = 30 * 86_400
 """Older trades say little about who is who today."""
 _LOOK_BACKS_S = (3600, 6 * 3600, 36 * 3600, 9 * 86_400, LOOK_BACK_S)
 """How far back buys are read, in turn: all trades of that time are read to find the newest, and a bot has as
 many in an hour as others in a month."""
-MOST_BESIDE = 60
+MAX_BESIDE = 60
 """Wallets linked by trades alone that are read, those with the most telling tokens."""
 TOKENS_SHOWN = 5
-MOST_COUNTED = 2000
+MAX_COUNTED = 2000
 """Tokens of a wallet are counted up to this: beyond it, their number makes no difference."""
 
 
@@ -129,14 +129,14 @@ async def first_eth(connection: Connection, wallets: Collection[Address]) -> dic
 
 
 async def tokens_traded(connection: Connection, wallet_ids: Collection[int]) -> dict[int, int]:
-    """How many tokens each of these has ever traded; counted up to ``MOST_COUNTED``."""
+    """How many tokens each of these has ever traded; counted up to ``MAX_COUNTED``."""
     rows = await fetch(
         connection,
         tuple[int, int],
         "SELECT given.id, (SELECT count(*) FROM facts.positions_of(given.id, $2::int)) AS tokens"
         " FROM unnest($1::int[]) AS given (id)",
         list(wallet_ids),
-        MOST_COUNTED,
+        MAX_COUNTED,
     )
     return dict(rows)
 
@@ -153,7 +153,7 @@ ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC
 
 
 async def newest_buys(connection: Connection, wallet_id: int, now_s: int) -> list[NewestBuy]:
-    """The newest buy of each of up to ``MOST_TOKENS`` tokens, among the newest ``NEWEST_BUYS`` buys of the
+    """The newest buy of each of up to ``MAX_TOKENS`` tokens, among the newest ``NEWEST_BUYS`` buys of the
     last ``LOOK_BACK_S`` before ``now_s``; the newest first."""
     rows: list[NewestBuy] = []
     for back_s in _LOOK_BACKS_S:
@@ -163,7 +163,7 @@ async def newest_buys(connection: Connection, wallet_id: int, now_s: int) -> lis
     buys: dict[int, NewestBuy] = {}
     for buy in rows:
         buys.setdefault(buy.token_id, buy)
-    return list(buys.values())[:MOST_TOKENS]
+    return list(buys.values())[:MAX_TOKENS]
 
 
 _BESIDE = f"""
@@ -196,8 +196,8 @@ WITH own AS (
 ), chosen AS (
     SELECT * FROM beside WHERE trader_id = ANY($5::int[])
     UNION
-    (SELECT * FROM beside WHERE shared >= {LEAST_SHARED}
-    ORDER BY weight_bps DESC, trader_id LIMIT {MOST_BESIDE})
+    (SELECT * FROM beside WHERE shared >= {MIN_SHARED}
+    ORDER BY weight_bps DESC, trader_id LIMIT {MAX_BESIDE})
 )
 SELECT trader_id, shared, weight_bps, nth, token_id, tx_hash, apart, others FROM (
     SELECT chosen.trader_id, chosen.shared, chosen.weight_bps, weighed.nth, weighed.token_id,
@@ -224,7 +224,7 @@ async def find_co_buyers(
     connection: Connection, wallet_id: int, buys: Sequence[NewestBuy], kin: Collection[int]
 ) -> dict[int, LinkedPeer]:
     """The wallets that bought the same tokens within ``WINDOW_BLOCKS`` of these buys: all of ``kin``, and of
-    the others with at least ``LEAST_SHARED`` tokens the ``MOST_BESIDE`` whose tokens weigh most."""
+    the others with at least ``MIN_SHARED`` tokens the ``MAX_BESIDE`` whose tokens weigh most."""
     rows = await fetch(
         connection,
         _LinkedPeerRow,

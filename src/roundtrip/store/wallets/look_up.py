@@ -74,7 +74,7 @@ SELECT EXISTS (
     WHERE NOT EXISTS (SELECT FROM facts.token AS token WHERE token.token = address.address)
 )
 """
-_MOST_UNREAD = 200
+_MAX_UNREAD = 200
 """Launches without a symbol that are read: some tokens have none however often they are read."""
 
 
@@ -93,7 +93,7 @@ async def has_traded(connection: Connection, wallet_id: int) -> bool:
 
 async def has_unread(connection: Connection) -> bool:
     """Whether the symbol of some of the newest launches was never read."""
-    return await fetch_value(connection, bool, _UNREAD, _MOST_UNREAD)
+    return await fetch_value(connection, bool, _UNREAD, _MAX_UNREAD)
 
 
 async def bearers(connection: Connection, symbol_key: str) -> Bearers:
@@ -103,9 +103,9 @@ async def bearers(connection: Connection, symbol_key: str) -> Bearers:
 
 # --- look-alikes -----------------------------------------------------------------------------------
 
-MOST_LAUNCHED = 30
+MAX_LAUNCHED = 30
 """Launchpad tokens with one of the symbols that are compared: those launched first."""
-MOST_READ = 50
+MAX_READ = 50
 """Tokens of any origin that are compared, of the symbols and of the names: those whose metadata was read
 first. A token's metadata is read when it is launched or gets its first pool."""
 
@@ -159,15 +159,15 @@ async def read_namesakes(
         sorted(symbols),
         sorted(tokens_names),
         as_bytes(token),
-        MOST_LAUNCHED,
-        MOST_READ,
+        MAX_LAUNCHED,
+        MAX_READ,
         COUNTED_TRADERS,
     )
 
 
 # --- suggestions -----------------------------------------------------------------------------------
 
-MOST_SUGGESTED = 200
+MAX_SUGGESTED = 200
 """Tokens of each kind that are ranked: many may begin alike."""
 _ADDRESS_DIGITS = 40
 
@@ -211,7 +211,7 @@ async def find_by_text(
 ) -> list[SuggestedToken]:
     """Tokens whose symbol or name begins so. Those with this very symbol come first, the oldest launch before
     its copies; then those of a launchpad, the newest first."""
-    return await fetch(connection, SuggestedToken, _BY_TEXT, symbol_key, name, MOST_SUGGESTED, limit)
+    return await fetch(connection, SuggestedToken, _BY_TEXT, symbol_key, name, MAX_SUGGESTED, limit)
 
 
 async def find_by_address(connection: Connection, digits: str, limit: int) -> list[SuggestedToken]:

@@ -7,7 +7,7 @@ from roundtrip.domain.market.profit import DUST
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch_values
 
-MOST_LOOKED_AT = 2000
+MAX_LOOKED_AT = 2000
 """Traders of a token that are read: this many that were met last, and as many from a random position on. A
 token with a million traders is not read completely."""
 
@@ -55,7 +55,7 @@ async def traders_holding(
         Address,
         _SOME,
         token_id,
-        MOST_LOOKED_AT,
+        MAX_LOOKED_AT,
         int.from_bytes(seed[:4], "big") / 2**32,
         DUST,
         [as_bytes(wallet) for wallet in without],

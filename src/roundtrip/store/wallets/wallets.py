@@ -10,18 +10,18 @@ from roundtrip.store.index.addresses import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value
 from roundtrip.venues.base import Contracts
 
-MOST_ROWS = 4_000
+MAX_ROWS = 4_000
 """Positions and closings of a wallet that are summed up, the newest: a bot has half a million."""
-MOST_LAUNCHES_SHOWN = 10
-MOST_HELD_SHOWN = 20
-MOST_LAUNCHES_LOOKED_AT = 50
+MAX_LAUNCHES_SHOWN = 10
+MAX_HELD_SHOWN = 20
+MAX_LAUNCHES_LOOKED_AT = 50
 PRICES_BACK_S = (86_400, 9 * 86_400, 90 * 86_400)
 """How far back a token's last trade is looked for, in turn: most tokens traded on the last day, and each day
 more is one more partition to read."""
 TRADES_LOOKED_AT, PLACES_LOOKED_AT = 20, 8
 """The newest trades of a place, and the oldest places of a token: the token began in one of them, and anyone
 can make a thousand more."""
-LEAST_PRICED_WEI = 10**14
+MIN_PRICED_WEI = 10**14
 """A smaller trade gives no price: with a few base units, rounding yields any."""
 
 
@@ -43,7 +43,7 @@ class WalletLaunch:
 
 @dataclass(frozen=True, slots=True)
 class TradeTotals:
-    """The sums of its positions; where ``is_part``, of the ``MOST_ROWS`` newest tokens only. ``held``:
+    """The sums of its positions; where ``is_part``, of the ``MAX_ROWS`` newest tokens only. ``held``:
     positions with some of what it bought left. ``recent_tokens``: tokens it has traded since a given time."""
 
     tokens: int
@@ -69,7 +69,7 @@ class WalletClosing:
 
 @dataclass(frozen=True, slots=True)
 class WalletClosings:
-    """The sums of closings; where ``is_part``, of the ``MOST_ROWS`` newest."""
+    """The sums of closings; where ``is_part``, of the ``MAX_ROWS`` newest."""
 
     closed: int
     won: int
@@ -128,19 +128,19 @@ ORDER BY launched.block_number DESC, launched.log_index DESC
 
 
 async def launches(connection: Connection, wallet_id: int) -> list[WalletLaunch]:
-    """Its newest ``MOST_LAUNCHES_SHOWN`` launches, the newest first."""
-    return await fetch(connection, WalletLaunch, _LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
+    """Its newest ``MAX_LAUNCHES_SHOWN`` launches, the newest first."""
+    return await fetch(connection, WalletLaunch, _LAUNCHED, wallet_id, MAX_LAUNCHES_SHOWN)
 
 
 async def pool_launches(connection: Connection, wallet_id: int) -> int:
-    """How many tokens it launched straight into a pool; counted up to ``MOST_ROWS``."""
+    """How many tokens it launched straight into a pool; counted up to ``MAX_ROWS``."""
     return await fetch_value(
         connection,
         int,
         "SELECT count(*) FROM (SELECT FROM facts.launch WHERE deployer_id = $1 AND generation = 1 LIMIT $2)"
         " AS counted",
         wallet_id,
-        MOST_ROWS,
+        MAX_ROWS,
     )
 
 
@@ -159,7 +159,7 @@ FROM (
 
 async def sum_trades(connection: Connection, wallet_id: int, since_s: int) -> TradeTotals:
     """The sums of its positions; ``since_s``: a token traded since then is recently traded."""
-    return await fetch_one(connection, TradeTotals, _TRADED, wallet_id, MOST_ROWS, since_s)
+    return await fetch_one(connection, TradeTotals, _TRADED, wallet_id, MAX_ROWS, since_s)
 
 
 _CLOSINGS = """
@@ -189,7 +189,7 @@ SELECT whole.*, recent.*, best.*, worst.* FROM (
 
 async def closings(connection: Connection, wallet_id: int, since_s: int) -> ClosingsSummary:
     """Its closings; those since ``since_s`` are recent."""
-    return await fetch_one(connection, ClosingsSummary, _CLOSINGS, wallet_id, since_s, MOST_ROWS)
+    return await fetch_one(connection, ClosingsSummary, _CLOSINGS, wallet_id, since_s, MAX_ROWS)
 
 
 _HELD = """
@@ -200,8 +200,8 @@ WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 
 
 async def list_held(connection: Connection, wallet_id: int) -> list[OpenPosition]:
-    """Its positions with something left that cost most, among those of the ``MOST_ROWS`` newest tokens."""
-    return await fetch(connection, OpenPosition, _HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
+    """Its positions with something left that cost most, among those of the ``MAX_ROWS`` newest tokens."""
+    return await fetch(connection, OpenPosition, _HELD, wallet_id, MAX_ROWS, MAX_HELD_SHOWN)
 
 
 _LAST_TRADES = """
@@ -248,7 +248,7 @@ async def last_trades(
             _LAST_TRADES,
             remaining_ids,
             eth_quotes(contracts),
-            LEAST_PRICED_WEI,
+            MIN_PRICED_WEI,
             now_s - back_s,
             end_s,
             TRADES_LOOKED_AT,
@@ -276,8 +276,8 @@ GROUP BY 1 ORDER BY 1
 
 
 async def profit_days(connection: Connection, wallet_id: int) -> list[ProfitDay]:
-    """The days of its ``MOST_ROWS`` newest closings, the oldest first."""
-    return await fetch(connection, ProfitDay, _PROFIT_DAYS, wallet_id, MOST_ROWS)
+    """The days of its ``MAX_ROWS`` newest closings, the oldest first."""
+    return await fetch(connection, ProfitDay, _PROFIT_DAYS, wallet_id, MAX_ROWS)
 
 
 class BoardPlace(NamedTuple):
@@ -314,6 +314,6 @@ WHERE trade.block_number <= launched.block_number + $3 AND trade.trader_id = $1 
 
 
 async def count_sniped(connection: Connection, wallet_id: int, window_blocks: int) -> int:
-    """Of its ``MOST_LAUNCHES_LOOKED_AT`` newest tokens, how many of others' launches it bought in their first
+    """Of its ``MAX_LAUNCHES_LOOKED_AT`` newest tokens, how many of others' launches it bought in their first
     ``window_blocks``."""
-    return await fetch_value(connection, int, _SNIPED, wallet_id, MOST_LAUNCHES_LOOKED_AT, window_blocks)
+    return await fetch_value(connection, int, _SNIPED, wallet_id, MAX_LAUNCHES_LOOKED_AT, window_blocks)

@@ -7,9 +7,9 @@ from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_value, fetch_values
 
-MOST_FORGOTTEN = 10_000
+MAX_FORGOTTEN = 10_000
 """Rows of each table that one call of ``forget`` deletes at most."""
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 
 
 _ALERT_COLUMNS = (
@@ -87,7 +87,7 @@ async def newest(
     connection: Connection, account_id: int, since: datetime, limit: int
 ) -> tuple[list[Alert], int]:
     """An account's newest ``limit`` alerts since ``since``, the newest first; and how many there are since
-    then, counted up to MOST_COUNTED + 1."""
+    then, counted up to MAX_COUNTED + 1."""
     rows = await fetch(
         connection,
         Alert,
@@ -103,7 +103,7 @@ async def newest(
         " (SELECT FROM accounts.alert WHERE account_id = $1 AND made_at >= $2 LIMIT $3) AS counted",
         account_id,
         since,
-        MOST_COUNTED + 1,
+        MAX_COUNTED + 1,
     )
     return rows, total
 
@@ -129,15 +129,15 @@ async def forget(connection: Connection, before: datetime) -> bool:
         "DELETE FROM accounts.alert WHERE id IN"
         " (SELECT id FROM accounts.alert WHERE made_at < $1 ORDER BY made_at LIMIT $2)",
         before,
-        MOST_FORGOTTEN,
+        MAX_FORGOTTEN,
     )
     messages_status = await connection.execute(
         "DELETE FROM accounts.delivery WHERE id IN"
         " (SELECT id FROM accounts.delivery WHERE made_at < $1 ORDER BY made_at LIMIT $2)",
         before,
-        MOST_FORGOTTEN,
+        MAX_FORGOTTEN,
     )
-    return f"DELETE {MOST_FORGOTTEN}" in (alerts_status, messages_status)
+    return f"DELETE {MAX_FORGOTTEN}" in (alerts_status, messages_status)
 
 
 def _bytes(text: str | None) -> bytes | None:

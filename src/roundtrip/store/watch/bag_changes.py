@@ -7,7 +7,7 @@ from datetime import datetime
 
 from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.signals import NARROW_TICKS
-from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
+from roundtrip.store.boards.signals import MAX_CHANGES, MAX_PLACES
 from roundtrip.store.server.rows import Connection, fetch
 
 from .happening_moves import WHOLE_WITHIN_S
@@ -152,12 +152,12 @@ async def liquidity_left(
         *_columns_of(bought),
         start_number,
         now_s - WHOLE_WITHIN_S,
-        MOST_PLACES,
+        MAX_PLACES,
         NARROW_TICKS,
-        MOST_CHANGES,
+        MAX_CHANGES,
     )
     largest: dict[int, LiquidityLeft] = {}
-    incomplete = {token_id for token_id, changes, _, _ in rows if changes > MOST_CHANGES}
+    incomplete = {token_id for token_id, changes, _, _ in rows if changes > MAX_CHANGES}
     for token_id, _, before, since in rows:
         known = largest.get(token_id)
         if token_id not in incomplete and before > (0 if known is None else known.before):

@@ -9,14 +9,14 @@ from roundtrip.domain.market.signals import Turnover
 from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.domain.watch.bag_guard import PoolMoney
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store.boards.signals import MOST_PLACES, TRADED_WITHIN_S
+from roundtrip.store.boards.signals import MAX_PLACES, TRADED_WITHIN_S
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import WHOLE_WITHIN_S
 from .happening_rows import HappeningReader
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """The money in a pool with more trades or liquidity changes than this is unknown."""
 
 
@@ -114,10 +114,10 @@ async def weigh_drains(
         [token_id for token_id, _ in token_minutes],
         [minute_s for _, minute_s in token_minutes],
         [pool_id for _, pool_id in pools.values()],
-        MOST_PLACES,
+        MAX_PLACES,
         TRADED_WITHIN_S,
         WHOLE_WITHIN_S,
-        MOST_ROWS,
+        MAX_ROWS,
         list(reader.eth_ids),
     )
     spot_of = {(pools[nth][0], minutes[nth]): spots[nth] for nth in reversed(pools)}

@@ -5,13 +5,13 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Numeric
-from roundtrip.domain.market.candles import LEAST_RAW
+from roundtrip.domain.market.candles import MIN_RAW
 from roundtrip.store.index.addresses import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
-MOST_OWN_TRADES = 5_000
-_MOST_DUST = 50
+MAX_OWN_TRADES = 5_000
+_MAX_DUST = 50
 """So many trades that set no price hide an older one."""
 
 
@@ -26,7 +26,7 @@ class OwnTrade(NamedTuple):
 async def read_own_trades(
     connection: Connection, wallet_id: int, token_ids: Sequence[int], after_s: int
 ) -> list[OwnTrade] | None:
-    """The wallet's trades of these tokens after ``after_s``, in no order; None: more than MOST_OWN_TRADES."""
+    """The wallet's trades of these tokens after ``after_s``, in no order; None: more than MAX_OWN_TRADES."""
     rows = await fetch(
         connection,
         OwnTrade,
@@ -37,9 +37,9 @@ async def read_own_trades(
         wallet_id,
         list(token_ids),
         after_s,
-        MOST_OWN_TRADES + 1,
+        MAX_OWN_TRADES + 1,
     )
-    return None if len(rows) > MOST_OWN_TRADES else rows
+    return None if len(rows) > MAX_OWN_TRADES else rows
 
 
 class PastTrade(NamedTuple):
@@ -61,8 +61,8 @@ CROSS JOIN LATERAL (
         SELECT * FROM (
             SELECT at_s, block_number, log_index, token_raw,
                 coalesce(eth_wei, CASE WHEN quote.address = ANY($3::bytea[]) THEN quote_raw END) AS wei
-            FROM facts.newest_trades(given.pool_id, 0, asked.at_s, {_MOST_DUST}, 0)
-        ) AS few WHERE wei >= {LEAST_RAW} AND token_raw >= {LEAST_RAW}
+            FROM facts.newest_trades(given.pool_id, 0, asked.at_s, {_MAX_DUST}, 0)
+        ) AS few WHERE wei >= {MIN_RAW} AND token_raw >= {MIN_RAW}
         ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1
     ) AS traded ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1
 ) AS last

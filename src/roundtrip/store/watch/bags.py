@@ -16,7 +16,7 @@ from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch
 
 from .happening_rows import LAUNCHED_RAW, PPM
 
-MOST_CHECKS = 50
+MAX_CHECKS = 50
 """Checks of one token that one call of ``checks_after`` returns; the next call returns the others."""
 
 
@@ -81,7 +81,7 @@ async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -
 
 _LARGE_RAW = LAUNCHED_RAW * GUARD.given_ppm // PPM
 """Least amount of a transfer in the index transfer_given."""
-MOST_GIVEN = 5_000
+MAX_GIVEN = 5_000
 """Accounts read per token, the oldest first. At most a thousand can hold a thousandth of the supply at
 once."""
 _TOKENS = (
@@ -116,7 +116,7 @@ CROSS JOIN LATERAL (
     SELECT large.to_id AS wallet_id FROM (
         SELECT DISTINCT to_id FROM facts.large_transfers(token.id, {_LARGE_RAW}) OFFSET 0
     ) AS large JOIN facts.address AS wallet ON wallet.id = large.to_id
-    JOIN accounts.account AS account ON account.wallet = wallet.address ORDER BY account.id LIMIT {MOST_GIVEN}
+    JOIN accounts.account AS account ON account.wallet = wallet.address ORDER BY account.id LIMIT {MAX_GIVEN}
 ) AS of
 """  # noqa: S608
 _MOVED = f"""
@@ -375,7 +375,7 @@ async def checks_after(
         _CHECKS,
         [as_bytes(token) for token in seen_ids],
         list(seen_ids.values()),
-        MOST_CHECKS,
+        MAX_CHECKS,
     )
     checks: dict[Address, list[StoredLevel]] = {}
     for token, check in rows:

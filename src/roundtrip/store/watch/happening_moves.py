@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, Numeric
-from roundtrip.domain.market.price_history import MOST_MICRO_USD
+from roundtrip.domain.market.price_history import MAX_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
+from roundtrip.store.boards.signals import MAX_CHANGES, MAX_PLACES
 from roundtrip.store.liquidity.removals import GONE
 from roundtrip.store.server.partitions import DAY_S
 
@@ -109,11 +109,11 @@ async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter
         within_trade=arguments.within(span, "trade"),
         within_change=arguments.within(span, "change"),
         newest=source.where + arguments.newest(span, "transfer"),
-        places=arguments(MOST_PLACES),
+        places=arguments(MAX_PLACES),
         priced_from=arguments(span.from_s - PRICED_WITHIN_S),
         priced_to=arguments(span.to_s),
         priced_s=arguments(PRICED_WITHIN_S),
-        most_micro_usd=MOST_MICRO_USD,
+        most_micro_usd=MAX_MICRO_USD,
         launched=LAUNCHED_RAW,
     )
     rows = await reader.rows(Happening, statement, arguments)
@@ -275,7 +275,7 @@ async def drains(
         threshold=threshold,
         newest=arguments.newest(span, "gone"),
         to_s=arguments(span.to_s),
-        changes=arguments(MOST_CHANGES),
+        changes=arguments(MAX_CHANGES),
     )
     rows = await reader.rows(_DrainingRow, statement, arguments)
     worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)

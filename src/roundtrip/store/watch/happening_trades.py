@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, Numeric
-from roundtrip.domain.market.price_history import MOST_MICRO_USD
+from roundtrip.domain.market.price_history import MAX_MICRO_USD
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.rows import fetch, fetch_value
 
@@ -43,7 +43,7 @@ async def trades(
     """buying, selling; ``buys`` None: both. Worth what the sync stored with them; part of the token's
     supply."""
     arguments, above = Arguments(), rule_filter.above("usd")
-    if above is not None and above >= MOST_MICRO_USD:
+    if above is not None and above >= MAX_MICRO_USD:
         return HappeningPage((), None)
     chosen = await _share_sql(reader, arguments, span, rule_filter, buys)
     if chosen is None:

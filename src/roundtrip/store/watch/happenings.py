@@ -25,8 +25,8 @@ from .happening_rows import (
 )
 from .happening_trades import graduations, launches, trades
 
-MOST_COUNTED = 10_000
-MOST_TOLD = 10
+MAX_COUNTED = 10_000
+MAX_TOLD = 10
 """Hits of a replay that are returned, the newest."""
 
 
@@ -73,7 +73,7 @@ async def replay_rule(
     connection: Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
 ) -> ReplayResult:
     """The happenings of ``read_happenings`` that match ``watch``, after ``after_s``, seconds since 1970, up
-    to ``to``, counted up to MOST_COUNTED. Call it in a transaction; it runs many statements, one per day, and
+    to ``to``, counted up to MAX_COUNTED. Call it in a transaction; it runs many statements, one per day, and
     the caller bounds the time."""
     reader, start_number = await HappeningReader.of(connection, contracts), await _start_number(connection)
     rule_filter = await narrow_to_rule(connection, watch)
@@ -84,15 +84,15 @@ async def replay_rule(
         before = NEWEST
         while True:
             # One more than is counted, so that most rules take one statement per day.
-            span = FactSpan(first_s, last_s, -1, to.number, before, MOST_COUNTED + 1)
+            span = FactSpan(first_s, last_s, -1, to.number, before, MAX_COUNTED + 1)
             page = await _read_page(reader, span, rule_filter, watch, start_number)
             for happening in page.happenings:
                 if not watch.matches(happening):
                     continue
-                if len(at_s) == MOST_COUNTED:
+                if len(at_s) == MAX_COUNTED:
                     return ReplayResult(len(at_s), True, last, at_s)
                 at_s.append(happening.spot.at_s)
-                if len(at_s) <= MOST_TOLD:
+                if len(at_s) <= MAX_TOLD:
                     last.append(happening)
             if page.rest is None:
                 break

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES, MOST_WATCHED
+from roundtrip.domain.watch.alerts import MAX_FOLLOWS, MAX_RULES, MAX_WATCHED
 from roundtrip.domain.watch.bag_guard import BagHolding, initial_standing
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Rule
@@ -109,8 +109,8 @@ async def add_rule(
             if is_paused:
                 await resume_rule(connection, account_id, rule_id, head)
             return rule_id
-    if len(live) >= MOST_RULES:
-        raise TooManyWatches(MOST_RULES)
+    if len(live) >= MAX_RULES:
+        raise TooManyWatches(MAX_RULES)
     who_address = rule.who.address
     return await fetch_value(
         connection,
@@ -213,8 +213,8 @@ async def add_follow(
                     await _next_change(connection),
                 )
             return follow.id
-    if len(live) >= MOST_FOLLOWS:
-        raise TooManyWatches(MOST_FOLLOWS)
+    if len(live) >= MAX_FOLLOWS:
+        raise TooManyWatches(MAX_FOLLOWS)
     return await fetch_value(
         connection,
         int,
@@ -274,10 +274,10 @@ UNION ALL
 WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL) ORDER BY change LIMIT $2)
 ORDER BY number LIMIT $2
 """  # noqa: S608
-MOST_CHANGES = 5_000
+MAX_CHANGES = 5_000
 
 
-async def changes_since(connection: Connection, number: int, limit: int = MOST_CHANGES) -> list[WatchChange]:
+async def changes_since(connection: Connection, number: int, limit: int = MAX_CHANGES) -> list[WatchChange]:
     """The first ``limit`` changes after the change of this number, in order; after 0: all live watches. No
     change up to the last of them is missing: of two changes the one with the lower number becomes visible
     first."""
@@ -344,8 +344,8 @@ async def add_token(connection: Connection, account_id: int, token: Address, now
     watched = {row.token for row in await list_tokens(connection, account_id)}
     if token in watched:
         return
-    if len(watched) >= MOST_WATCHED:
-        raise TooManyWatches(MOST_WATCHED)
+    if len(watched) >= MAX_WATCHED:
+        raise TooManyWatches(MAX_WATCHED)
     await connection.execute(
         "INSERT INTO accounts.token_watch (account_id, token, made_at) VALUES ($1, $2, $3)",
         account_id,

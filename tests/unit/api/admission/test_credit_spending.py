@@ -118,7 +118,7 @@ async def test_a_hold_of_a_process_that_is_gone_goes_back(house: House) -> None:
 
 
 async def test_past_as_many_as_may_wait_it_is_busy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spending_of, "MOST_WAITING", 2)
+    monkeypatch.setattr(spending_of, "MAX_WAITING", 2)
     came = await asyncio.gather(*(house.ask() for _ in range(3)), return_exceptions=True)
     codes = [one.error.code if isinstance(one, CallRefused) else "in" for one in came]
     assert (codes, house.has(), house.minute()) == (["in", "in", "busy"], (3, 2, 0), 2)

@@ -233,7 +233,7 @@ async def test_a_caller_that_goes_away_is_counted_and_holds_up_nobody(house: Hou
 
 async def test_past_as_many_as_may_wait_it_is_busy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the minute is as if nobody had asked."""
-    monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
+    monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
     house.holders.add(account(1).wallet)
     await house.ask()
     came = await asyncio.gather(*(house.ask() for _ in range(6)), return_exceptions=True)
@@ -344,7 +344,7 @@ async def test_live_keys_use_up_no_look_ups(house: House) -> None:
 async def test_made_up_keys_wait_among_the_callers_without_one(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
+    monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
     await house.ask()
     asked = [house.ask(CallerRequest(HOME, key_of(f"made up {n}"))) for n in range(6)]
     came = await asyncio.gather(*asked, house.ask(), return_exceptions=True)
@@ -356,7 +356,7 @@ async def test_the_same_look_up_is_asked_once_a_statement(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often a key asks past its minute."""
-    monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
+    monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
     for _ in range(5):
         await house.ask()
     before = house.ledger.asked

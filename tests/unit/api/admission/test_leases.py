@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from roundtrip.api.admission.call_counter import AWAY_PROOF_S, PROOF_S, WRITE_S, CallCounter
 from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
-from roundtrip.api.admission.leases import IDLE_S, MOST_LEASED
+from roundtrip.api.admission.leases import IDLE_S, MAX_LEASED
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
@@ -94,7 +94,7 @@ async def test_a_lease_is_filled_up_before_it_runs_out(ledger: Ledger) -> None:
     for _ in range(500):
         assert isinstance(await process.ask(), Admitted)
         await process.quiet()
-        assert 0 < process.left() <= MOST_LEASED
+        assert 0 < process.left() <= MAX_LEASED
     assert (ledger.asked, ledger.writes < 50) == (asked, True)
 
 
@@ -200,7 +200,7 @@ async def test_a_statement_that_broke_off_gives_nothing_twice(
     ledger.fault = None
     process.now_s += IDLE_S
     await process.counter.write_behind()
-    assert (ledger.leased.total(), lost <= MOST_LEASED) == (lost, True)
+    assert (ledger.leased.total(), lost <= MAX_LEASED) == (lost, True)
     assert ledger.days.total() == 3
 
 
@@ -247,7 +247,7 @@ class LeasesAgainstTheDay(RuleBasedStateMachine):
         for process in self.processes:
             self.loop.run_until_complete(process.counter.close())
         for (owner, day), leased in self.ledger.leased.items():
-            assert leased <= MOST_LEASED * self.losses, (owner, day)
+            assert leased <= MAX_LEASED * self.losses, (owner, day)
         self.loop.close()
 
     @rule(place=st.integers(0, 2), key=st.sampled_from("kklm"), calls=st.sampled_from([1, 3, 70, 400, 1500]))

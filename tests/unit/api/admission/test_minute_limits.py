@@ -164,7 +164,7 @@ def test_of_too_many_callers_nobodys_minute_is_forgotten(
     limits: MinuteLimits, wall: Wall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Newcomers count together until somebody's minute is over; accounts always have their own."""
-    monkeypatch.setattr(minutes_module, "_MOST_CALLERS", 3)
+    monkeypatch.setattr(minutes_module, "_MAX_CALLERS", 3)
     for caller in ("a", "b", "c"):
         limits.take(caller, 5)
     wall.ms += 59_999

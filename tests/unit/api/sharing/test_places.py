@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.api.http.app import MOST_BODY_BYTES
+from roundtrip.api.http.app import MAX_BODY_BYTES
 from roundtrip.api.sharing import places as module
 from roundtrip.api.sharing.places import (
     MAX_LINE,
@@ -401,5 +401,5 @@ def test_who_gives_up_leaves_nothing_behind() -> None:
 
 
 def test_what_waits_has_room_in_memory() -> None:
-    assert MAX_WAITING * MOST_BODY_BYTES < 1.1 * MAX_WAITING_BYTES
+    assert MAX_WAITING * MAX_BODY_BYTES < 1.1 * MAX_WAITING_BYTES
     assert Settings().most_checks_at_once == PLACES

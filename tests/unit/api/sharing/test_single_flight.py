@@ -101,7 +101,7 @@ async def test_an_answer_of_no_time_is_not_kept(shared: SharedAnswers) -> None:
 async def test_an_answer_of_no_time_takes_no_others_place(
     shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers_module, "_MOST_ANSWERS", 1)
+    monkeypatch.setattr(answers_module, "_MAX_ANSWERS", 1)
     await shared.get("kept", Runs())
     await shared.get("k", Runs(ttl_ms=0))
     assert shared.find_fresh("kept") is not None
@@ -176,7 +176,7 @@ async def test_a_failed_run_gives_its_place_back(shared: SharedAnswers) -> None:
 async def test_of_too_many_answers_the_oldest_goes(
     shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers_module, "_MOST_ANSWERS", 2)
+    monkeypatch.setattr(answers_module, "_MAX_ANSWERS", 2)
     runs = Runs()
     for key in ("a", "b", "c"):
         await shared.get(key, runs)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from roundtrip.api.server.drain import EndlessAnswers
-from roundtrip.api.stream.hub import MOST_WAITING, MOST_WAITING_BYTES, StreamHub, StreamListener, encode_event
+from roundtrip.api.stream.hub import MAX_WAITING, MAX_WAITING_BYTES, StreamHub, StreamListener, encode_event
 from roundtrip.api.stream.response import send_stream, shown_last_event_id
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 from roundtrip.domain.base.types import Address
@@ -202,7 +202,7 @@ async def test_who_does_not_read_is_cut_with_a_reason_and_others_are_not(
     slow, fast = Client(hub), Client(hub)
     async with slow.reading(), fast.reading():
         slow.gate.clear()
-        for number in range(1, MOST_WAITING + 3):
+        for number in range(1, MAX_WAITING + 3):
             source.turns.put_nowait([event(number)])
             await fast.until(b'{"n":%d}\n' % number)
         slow.gate.set()
@@ -216,7 +216,7 @@ async def test_who_does_not_read_is_cut_with_a_reason_and_others_are_not(
 
 
 def test_a_queue_is_bounded_in_events_and_in_bytes() -> None:
-    for size, most in ((10, MOST_WAITING), (MOST_WAITING_BYTES // 4, 4)):
+    for size, most in ((10, MAX_WAITING), (MAX_WAITING_BYTES // 4, 4)):
         listener = StreamListener(PLAN)
         for _ in range(most):
             listener.put(b"x" * size)

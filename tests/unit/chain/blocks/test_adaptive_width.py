@@ -6,8 +6,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from roundtrip.chain.blocks.adaptive_width import (
     FIRST_BLOCKS,
-    MOST_BLOCKS,
-    MOST_LOGS,
+    MAX_BLOCKS,
+    MAX_LOGS,
     TAKEN_TO_FORGET,
     TARGET_S,
     Width,
@@ -22,7 +22,7 @@ def test_fast_answers_widen_to_the_most() -> None:
     for _ in range(7):
         width.note_answer(width.blocks, FAST, 0)
         seen.append(width.blocks)
-    assert seen == [32, 64, 128, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS]
+    assert seen == [32, 64, 128, MAX_BLOCKS, MAX_BLOCKS, MAX_BLOCKS, MAX_BLOCKS, MAX_BLOCKS]
 
 
 def test_a_slow_answer_halves_and_one_between_changes_nothing() -> None:
@@ -35,9 +35,9 @@ def test_a_slow_answer_halves_and_one_between_changes_nothing() -> None:
 
 def test_many_logs_keep_it_from_growing_and_more_halve_it() -> None:
     width = Width()
-    width.note_answer(FIRST_BLOCKS, FAST, MOST_LOGS // 2 + 1)
+    width.note_answer(FIRST_BLOCKS, FAST, MAX_LOGS // 2 + 1)
     assert width.blocks == FIRST_BLOCKS
-    width.note_answer(FIRST_BLOCKS, FAST, MOST_LOGS + 1)
+    width.note_answer(FIRST_BLOCKS, FAST, MAX_LOGS + 1)
     assert width.blocks == FIRST_BLOCKS // 2
 
 
@@ -65,7 +65,7 @@ def test_what_was_refused_is_tried_again_after_a_while_only() -> None:
     assert 2 <= refused <= 5
     for _ in range(20 * TAKEN_TO_FORGET):
         width.note_answer(width.blocks, FAST, 0)
-    assert width.blocks == MOST_BLOCKS, "a limit that is gone is forgotten"
+    assert width.blocks == MAX_BLOCKS, "a limit that is gone is forgotten"
 
 
 def test_after_a_failure_that_was_no_refusal_it_widens_again_at_once() -> None:
@@ -74,7 +74,7 @@ def test_after_a_failure_that_was_no_refusal_it_widens_again_at_once() -> None:
         width.note_failure(width.blocks)
     for _ in range(11):
         width.note_answer(width.blocks, FAST, 0)
-    assert width.blocks == MOST_BLOCKS
+    assert width.blocks == MAX_BLOCKS
 
 
 @given(st.floats(0.05, 20.0), st.integers(1, 400))
@@ -84,8 +84,8 @@ def test_it_settles_where_an_answer_takes_about_the_target(ms_a_block: float, lo
         width.note_answer(width.blocks, width.blocks * ms_a_block / 1000, width.blocks * logs_a_block)
     took_s, logs = width.blocks * ms_a_block / 1000, width.blocks * logs_a_block
     assert took_s <= 2 * TARGET_S
-    assert logs <= MOST_LOGS
-    assert width.blocks == MOST_BLOCKS or 2 * took_s >= TARGET_S / 2 or 2 * logs > MOST_LOGS, (
+    assert logs <= MAX_LOGS
+    assert width.blocks == MAX_BLOCKS or 2 * took_s >= TARGET_S / 2 or 2 * logs > MAX_LOGS, (
         "and uses what room there is"
     )
 
@@ -97,18 +97,18 @@ class Used(RuleBasedStateMachine):
         super().__init__()
         self.width = Width()
 
-    @rule(blocks=st.integers(1, MOST_BLOCKS), seconds=st.floats(0, 100), logs=st.integers(0, 10**6))
+    @rule(blocks=st.integers(1, MAX_BLOCKS), seconds=st.floats(0, 100), logs=st.integers(0, 10**6))
     def took(self, blocks: int, seconds: float, logs: int) -> None:
         before = self.width.blocks
         self.width.note_answer(blocks, seconds, logs)
         assert self.width.blocks <= 2 * max(before, blocks)
 
-    @rule(blocks=st.integers(1, MOST_BLOCKS))
+    @rule(blocks=st.integers(1, MAX_BLOCKS))
     def refused(self, blocks: int) -> None:
         self.width.note_refusal(blocks)
         assert self.width.blocks <= max(1, blocks // 2)
 
-    @rule(blocks=st.integers(1, MOST_BLOCKS))
+    @rule(blocks=st.integers(1, MAX_BLOCKS))
     def failed(self, blocks: int) -> None:
         before = self.width.blocks
         self.width.note_failure(blocks)
@@ -116,7 +116,7 @@ class Used(RuleBasedStateMachine):
 
     @invariant()
     def within_bounds(self) -> None:
-        assert 1 <= self.width.blocks <= MOST_BLOCKS
+        assert 1 <= self.width.blocks <= MAX_BLOCKS
 
 
 TestUsed = Used.TestCase

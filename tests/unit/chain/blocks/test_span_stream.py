@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.chain.blocks.block_ranges import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S
+from roundtrip.chain.blocks.block_ranges import FIRST_WAIT_S, MAX_TRIES, MAX_WAIT_S
 from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.blocks.spans import BlockRead, NodeLied, SpanRefused
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall
@@ -137,13 +137,13 @@ async def test_a_block_that_never_comes_is_told_of_after_so_many_tries() -> None
     with pytest.raises(NodeFault, match="gone"):
         await taken()
     assert seen == list(range(20)), "what comes before it is given out"
-    assert [asked_for(calls) for calls in made.asked].count((20, 20)) == MOST_TRIES
-    assert max(waits.waited_s) == MOST_WAIT_S
+    assert [asked_for(calls) for calls in made.asked].count((20, 20)) == MAX_TRIES
+    assert max(waits.waited_s) == MAX_WAIT_S
     assert width.blocks < 32
 
 
 async def test_a_block_that_comes_at_the_last_try_is_taken() -> None:
-    made, left = ScriptedChain(3, blocks=3), MOST_TRIES - 1
+    made, left = ScriptedChain(3, blocks=3), MAX_TRIES - 1
 
     async def before(calls: Sequence[RpcCall]) -> None:
         nonlocal left
@@ -202,7 +202,7 @@ async def test_how_long_an_answer_took_is_told_to_the_width(answer_s: float, the
 
 
 async def test_how_many_logs_there_were_is_told_to_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roundtrip.chain.blocks.adaptive_width.MOST_LOGS", 10)
+    monkeypatch.setattr("roundtrip.chain.blocks.adaptive_width.MAX_LOGS", 10)
     made, width = ScriptedChain(3, blocks=8), Width(8)
     assert sum(map(len, made.logs)) > 10
     await numbers(stream(made, width=width))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.chain.blocks.block_ranges import MOST_TRIES
+from roundtrip.chain.blocks.block_ranges import MAX_TRIES
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import ScriptedChain
@@ -84,7 +84,7 @@ async def test_through_any_faults_the_whole_chain_comes_once_and_in_order(
         if calls[0].method != "eth_getLogs":
             return
         first = asked_for(calls)[0]
-        if chance.random() >= share or in_a_row.get(first, 0) >= MOST_TRIES - 1:
+        if chance.random() >= share or in_a_row.get(first, 0) >= MAX_TRIES - 1:
             in_a_row[first] = 0
             return
         in_a_row[first] = in_a_row.get(first, 0) + 1

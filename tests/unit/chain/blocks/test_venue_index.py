@@ -368,7 +368,7 @@ def test_of_a_crowd_of_pools_the_first_are_kept_and_not_called_all() -> None:
 def test_the_oldest_token_is_forgotten_and_then_none_is_known_to_have_no_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST_TOKENS", 3)
+    monkeypatch.setattr(module, "MAX_TOKENS", 3)
     tokens = [address((0xB0 << 152) + n) for n in range(5)]
     book = caught_up(100, *map(created, tokens[:3]))
     assert book.complete(tokens[0])

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from roundtrip.chain.holders.token_views import MOST_CHARACTERS, TokenViews, read_views, view_calls
+from roundtrip.chain.holders.token_views import MAX_CHARACTERS, TokenViews, read_views, view_calls
 from roundtrip.chain.rpc.client import NO_ANSWER, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
@@ -55,7 +55,7 @@ def test_texts_in_one_word_are_read_too() -> None:
 def test_texts_are_cut_and_without_nul_and_else_as_they_are() -> None:
     text = "\0\u202e" + "x\0" * 1000
     views = read_views(with_answer(1, string(text.encode())))
-    assert views.name == "\u202e" + "x" * (MOST_CHARACTERS - 1)
+    assert views.name == "\u202e" + "x" * (MAX_CHARACTERS - 1)
     assert read_views(with_answer(0, string(b"\xff\xfe"))).symbol == "\ufffd\ufffd"
     assert read_views(with_answer(0, string(b""))).symbol == ""
 

@@ -96,7 +96,7 @@ async def test_one_block_that_is_too_large_is_told_as_such() -> None:
 async def test_who_says_nothing_has_not_said_that_there_are_none(
     monkeypatch: pytest.MonkeyPatch, strange: str | None
 ) -> None:
-    monkeypatch.setattr(block_ranges, "MOST_TRIES", 1)
+    monkeypatch.setattr(block_ranges, "MAX_TRIES", 1)
     made = chain()
 
     def twist(calls: Sequence[RpcCall], answers: Answers) -> None:

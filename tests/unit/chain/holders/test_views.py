@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from roundtrip.chain.holders import views as holder_views
 from roundtrip.chain.holders.views import (
     CALLS_A_BATCH,
-    MOST_BLOCKS,
+    MAX_BLOCKS,
     FirstFunding,
     FunderPayment,
     Views,
@@ -274,7 +274,7 @@ async def test_no_more_than_so_many_blocks_are_read() -> None:
         return {"number": hex(number), "hash": word(number), "transactions": [sent(1, A, address(number))]}
 
     node = Node(said)
-    wanted = [FirstFunding(A, address(number), number) for number in range(1, MOST_BLOCKS + 6)]
+    wanted = [FirstFunding(A, address(number), number) for number in range(1, MAX_BLOCKS + 6)]
     found = await find_funding_txs(node, wanted, Meter())
-    assert [found[one.wallet] is None for one in wanted] == [False] * MOST_BLOCKS + [True] * 5
-    assert sum(map(len, node.groups)) == MOST_BLOCKS
+    assert [found[one.wallet] is None for one in wanted] == [False] * MAX_BLOCKS + [True] * 5
+    assert sum(map(len, node.groups)) == MAX_BLOCKS

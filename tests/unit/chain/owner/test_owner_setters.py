@@ -176,7 +176,7 @@ def test_a_reader_that_dies_has_told_what_it_told(
     monkeypatch: pytest.MonkeyPatch, program: str, selectors: list[str] | None
 ) -> None:
     monkeypatch.setattr(functions, "_PROGRAM", program)
-    monkeypatch.setattr(functions, "_MOST_S", 0.5)
+    monkeypatch.setattr(functions, "_MAX_S", 0.5)
     if selectors is None:
         with pytest.raises(functions.UnreadableCode):
             functions.read(b"\0")

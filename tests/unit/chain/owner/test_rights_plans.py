@@ -7,7 +7,7 @@ from roundtrip.chain.owner import rights_plans
 from roundtrip.chain.owner.named_accounts import GroupedAccounts
 from roundtrip.chain.owner.owner_plans import Actor
 from roundtrip.chain.owner.owner_setters import Setter
-from roundtrip.chain.owner.rights_plans import MOST_ACCOUNTS, choose, order_functions, probe_plan, read_rights
+from roundtrip.chain.owner.rights_plans import MAX_ACCOUNTS, choose, order_functions, probe_plan, read_rights
 from roundtrip.chain.simulate.request import Results, StepResult
 from roundtrip.domain.base.types import Address
 from unit.chain.owner.test_owner_plans import sell, setter
@@ -26,7 +26,7 @@ def test_no_group_displaces_another() -> None:
     assert [(actor.by, int(actor.address, 16)) for actor in found.actors] == [
         ("deployer", 1), ("storage", 101), ("supply", 2), ("storage", 102), ("supply", 3), ("storage", 103),
     ]  # fmt: skip
-    assert found.left_out == 92 - MOST_ACCOUNTS
+    assert found.left_out == 92 - MAX_ACCOUNTS
 
 
 @given(st.lists(st.integers(0, 9), max_size=9), st.lists(st.integers(0, 9), max_size=9))
@@ -37,7 +37,7 @@ def test_nobody_is_tried_twice(code: list[int], event: list[int]) -> None:
     }
     found = choose(groups, frozenset())
     addresses = {actor.address for actor in found.actors}
-    assert len(addresses) == len(found.actors) == len({*code, *event}) - found.left_out <= MOST_ACCOUNTS
+    assert len(addresses) == len(found.actors) == len({*code, *event}) - found.left_out <= MAX_ACCOUNTS
 
 
 def test_each_function_is_called_once_in_each_manner_and_upgrades_come_last() -> None:
@@ -53,7 +53,7 @@ def test_each_function_is_called_once_in_each_manner_and_upgrades_come_last() ->
 
 def test_many_calls_do_not_share_a_block() -> None:
     functions = order_functions(tuple(setter(f"f{n}(uint256)") for n in range(90)))
-    assert len(functions) == rights_plans.MOST_FUNCTIONS
+    assert len(functions) == rights_plans.MAX_FUNCTIONS
     blocks = probe_plan(sell(), rights_plans.stranger(sell()), functions).blocks
     assert max(len(block.steps) for block in blocks) <= 24
     assert sum(len(block.steps) for block in blocks) == 3 * len(functions)

@@ -10,7 +10,7 @@ from vyper.compiler import compile_code
 from vyper.compiler.settings import OptimizationLevel, Settings
 
 from conftest import PROJECT
-from roundtrip.chain.simulate.code_signs import MOST_STEPS, code_signs
+from roundtrip.chain.simulate.code_signs import MAX_STEPS, code_signs
 from roundtrip.chain.simulate.code_walk import CallWalk, scan
 from roundtrip_development.devnet.compile import compile_contract
 
@@ -238,7 +238,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_code_is_left_after_so_many_steps(name: str) -> None:
-    assert steps(HOSTILE[name]) <= MOST_STEPS + 600
+    assert steps(HOSTILE[name]) <= MAX_STEPS + 600
 
 
 @pytest.mark.parametrize("back", [JUMP, "6001" + "90" + "57"])
@@ -260,7 +260,7 @@ def steps(code: bytes) -> int:
     """How many steps were counted, or instructions seen if those were more."""
     seen: list[int] = []
     targets, _ = scan(code)
-    counted = CallWalk(code, targets, 0xA9059CBB, 68, lambda op, operands: seen.append(op)).run(MOST_STEPS)
+    counted = CallWalk(code, targets, 0xA9059CBB, 68, lambda op, operands: seen.append(op)).run(MAX_STEPS)
     return max(counted, len(seen))
 
 
@@ -278,4 +278,4 @@ OPCODES = st.one_of(
 def test_any_bytes_have_signs_within_the_limit(code: bytes) -> None:
     _, present = scan(code)
     assert len(code_signs(code)) <= len(present)
-    assert steps(code) <= MOST_STEPS + 600
+    assert steps(code) <= MAX_STEPS + 600

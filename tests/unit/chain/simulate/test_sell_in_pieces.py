@@ -42,7 +42,7 @@ from unit.chain.trades import (
 from unit.venues.network import CONTRACTS
 
 PIECES = Probe("probe", POLICY.day_s, BPS, 0, "pieces")
-_MOST_BLOCKS = 16
+_MAX_BLOCKS = 16
 _NODES_GAS = 50_000_000
 """What geth allows all calls of one simulation together, unless it is set otherwise."""
 
@@ -60,7 +60,7 @@ def seconds_of(plan: Plan, label: str) -> list[int]:
 @EVERY_PLACE
 def test_one_approval_and_ten_sales_each_in_a_block_of_its_own(place: VenuePlace) -> None:
     plan = sold_by(place, PIECES)
-    assert len(plan.blocks) == 12 <= _MOST_BLOCKS
+    assert len(plan.blocks) == 12 <= _MAX_BLOCKS
     if place is not ETH:
         assert labels(plan, 0) == SOLD_LABELS[place.venue.quote]
     assert {label.split("-")[0] for label in labels(plan, 1)} == {"approve"}

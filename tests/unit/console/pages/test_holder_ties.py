@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.holder_ties import MOST_DRAWN, MOST_IN_PURSE, draw_ties
+from roundtrip.console.pages.holder_ties import MAX_DRAWN, MAX_IN_PURSE, draw_ties
 from roundtrip.console.support.render import Templates
 from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import TokenHolders
@@ -66,7 +66,7 @@ def test_wallets_of_one_purse_hang_on_one_line_and_no_line_crosses_a_name() -> N
     assert page.count('class="gone"') == 1
 
 
-@pytest.mark.parametrize(("count", "drawn"), [(3, 3), (40, MOST_IN_PURSE)])
+@pytest.mark.parametrize(("count", "drawn"), [(3, 3), (40, MAX_IN_PURSE)])
 def test_what_is_not_drawn_is_counted(count: int, drawn: int) -> None:
     ties = draw_ties(holders([], count), buyers(group=[wallet(n, 10, 1) for n in range(count)]))
     assert ties is not None
@@ -75,7 +75,7 @@ def test_what_is_not_drawn_is_counted(count: int, drawn: int) -> None:
     assert len(ties.wallets) == count
     many = draw_ties(holders([], *[2] * 20), buyers(*(wallet(n, 1, n // 2 + 1) for n in range(40))))
     assert many is not None
-    assert many.not_drawn == 40 - MOST_DRAWN
+    assert many.not_drawn == 40 - MAX_DRAWN
 
 
 def test_without_a_tie_nothing_is_drawn() -> None:

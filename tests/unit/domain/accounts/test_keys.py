@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import MOST_TRIES, agent_name, designation
+from roundtrip.domain.accounts.account import MAX_TRIES, agent_name, designation
 
 CHANCE = st.binary(min_size=32, max_size=32)
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -93,7 +93,7 @@ def test_a_key_is_made_of_32_bytes() -> None:
             keys.format_key(bytes(size))
 
 
-@given(CHANCE, st.integers(0, MOST_TRIES - 1))
+@given(CHANCE, st.integers(0, MAX_TRIES - 1))
 def test_a_designation_gets_longer_where_many_are_taken(chance: bytes, tries: int) -> None:
     made = designation(chance, tries)
     assert re.fullmatch(rf"mite-[2-9a-hjkmnp-z]{{{4 + tries // 8}}}", made)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.base.confusables import _MOST_READINGS, CONFUSABLES, list_readings
+from roundtrip.domain.base.confusables import _MAX_READINGS, CONFUSABLES, list_readings
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_what_shows_nothing_has_no_reading(text: str) -> None:
 def test_a_long_text_has_bounded_readings() -> None:
     """One of each letter, where every place of its own would be too many."""
     readings = list_readings("lI01O|" * 10)
-    assert len(readings) <= 2 * _MOST_READINGS
+    assert len(readings) <= 2 * _MAX_READINGS
     assert "ii0iei".replace("e", "o") * 10 in readings
 
 

@@ -9,7 +9,7 @@ from roundtrip.domain.base.job_turns import Lane, ReadyJob, TurnChoice, choose
 from roundtrip.domain.watch.channels import (
     HOST_ROWS,
     LANES,
-    MOST_AT_ONCE,
+    MAX_AT_ONCE,
     TURN_ROWS,
     host_of,
     rows_that_fit,
@@ -132,7 +132,7 @@ def test_the_lanes() -> None:
         ("unproven", 8, 2, 2, 0.5),
         ("slow", 16, 1, 4, None),
     ]
-    assert sum(one.places for one in LANES) < MOST_AT_ONCE == 256
+    assert sum(one.places for one in LANES) < MAX_AT_ONCE == 256
 
 
 def test_a_target_is_slow_after_one_slow_answer_and_quick_again_after_several() -> None:

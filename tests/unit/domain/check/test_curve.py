@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.curve import (
-    MOST_TAKEN_BPS,
+    MAX_TAKEN_BPS,
     CurveBuy,
     after_buy,
     buy,
@@ -163,8 +163,8 @@ def test_a_curve_that_is_sold_out_takes_nothing_and_gives_nothing() -> None:
 def test_a_buyer_keeps_a_hundredth_whatever_the_snipe_tax_says(snipe: int) -> None:
     curve = state(creator_tax_bps=100)
     found = buy(curve, 10**18, snipe)
-    assert after_buy(curve, found, snipe)[0] - curve.quote_raw == 10**18 * (BPS - MOST_TAKEN_BPS) // BPS
-    assert found == buy(curve, 10**18, MOST_TAKEN_BPS - 200)
+    assert after_buy(curve, found, snipe)[0] - curve.quote_raw == 10**18 * (BPS - MAX_TAKEN_BPS) // BPS
+    assert found == buy(curve, 10**18, MAX_TAKEN_BPS - 200)
 
 
 def test_a_snipe_tax_below_the_clamp_is_taken_as_it_stands() -> None:

@@ -12,7 +12,7 @@ from roundtrip.domain.check.ticks import MAX_TICK, MIN_TICK, amounts, sqrt_price
 
 QUICK = settings(max_examples=200, deadline=None)
 Q96 = 2**96
-MOST_LIQUIDITY = 2**128 - 1
+MAX_LIQUIDITY = 2**128 - 1
 
 any_tick = st.integers(MIN_TICK, MAX_TICK)
 ranges = (
@@ -21,7 +21,7 @@ ranges = (
     .map(lambda pair: (min(pair), max(pair)))
 )
 prices = st.integers(4295128739, 1461446703485210103287273052203988822378723970341)
-deltas = st.integers(-MOST_LIQUIDITY, MOST_LIQUIDITY)
+deltas = st.integers(-MAX_LIQUIDITY, MAX_LIQUIDITY)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_amounts_are_the_formulas_rounded_for_the_pool(price: int, pair: tuple[i
 
 
 @QUICK
-@given(prices, ranges, st.integers(1, MOST_LIQUIDITY))
+@given(prices, ranges, st.integers(1, MAX_LIQUIDITY))
 def test_what_was_paid_in_never_comes_back_with_more(
     price: int, pair: tuple[int, int], liquidity: int
 ) -> None:
@@ -125,7 +125,7 @@ def test_what_was_paid_in_never_comes_back_with_more(
 
 
 @QUICK
-@given(ranges, st.integers(1, MOST_LIQUIDITY))
+@given(ranges, st.integers(1, MAX_LIQUIDITY))
 def test_outside_of_its_range_a_position_is_of_one_currency(pair: tuple[int, int], liquidity: int) -> None:
     lower, upper = (sqrt_price_x96_at(tick) for tick in pair)
     for price in (lower, lower - 1):

@@ -13,7 +13,7 @@ from roundtrip.domain.holders.book import WINDOW_BLOCKS, BookStart, HolderColumn
 from roundtrip.domain.holders.book_packing import pack, unpack
 from roundtrip.domain.holders.deployer import SOURCES, Maker
 from roundtrip.domain.holders.hourly_tops import TopShare
-from roundtrip.domain.holders.insider_ledger import MOST_COUNTERPARTIES
+from roundtrip.domain.holders.insider_ledger import MAX_COUNTERPARTIES
 from roundtrip.domain.holders.token_flows import NonWallets, TokenTx, VenueFill
 from unit.domain.tokens import (
     ALL,
@@ -136,11 +136,11 @@ def test_what_comes_back_from_whom_it_was_moved_to_was_not_moved() -> None:
 def test_an_insiders_accounts_with_others_are_bounded() -> None:
     book = folded(minted())
     book.fold(tx((ANN, BOB, 50)), worth)
-    for number in range(2 * MOST_COUNTERPARTIES):
+    for number in range(2 * MAX_COUNTERPARTIES):
         book.fold(tx((ANN, address(0x1000 + number), 2)), worth)
-    assert len(book.moved_to[ANN]) == MOST_COUNTERPARTIES
+    assert len(book.moved_to[ANN]) == MAX_COUNTERPARTIES
     book.fold(tx((BOB, ANN, 50)), worth)
-    assert book.ledgers[ANN] == InsiderLedger(received_raw=ALL, moved_raw=4 * MOST_COUNTERPARTIES)
+    assert book.ledgers[ANN] == InsiderLedger(received_raw=ALL, moved_raw=4 * MAX_COUNTERPARTIES)
 
 
 def test_what_is_taken_back_out_of_pools_is_not_received_again() -> None:

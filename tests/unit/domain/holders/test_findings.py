@@ -9,7 +9,7 @@ from roundtrip.domain.holders.book import HolderColumns
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
     FRESH_S,
-    MOST_FUNDED,
+    MAX_FUNDED,
     Concentration,
     KnownWallet,
     balance_raw,
@@ -182,12 +182,12 @@ def test_who_is_fresh(first_s: int | None, bought_s: int | None, is_fresh: bool)
 def test_a_deployer_who_pays_a_crowd_is_still_the_deployer() -> None:
     launched = launch((A, 1), (B, 2), (C, 4))
     paid = paid_by(DEPLOYER, A, B, C)
-    for families in ({}, {DEPLOYER: MOST_FUNDED}, {DEPLOYER: MOST_FUNDED + 1}):
+    for families in ({}, {DEPLOYER: MAX_FUNDED}, {DEPLOYER: MAX_FUNDED + 1}):
         known = find_holders(book({}, launched), wallets=paid, families=families)
         assert tags(known, A, [], []) == ("funded_by_deployer",)
         assert [one.wallets for one in bundles(known, launched)] == [(A, B, C)]
         assert busy_funders(known, launched) == []
-    busy = find_holders(book({}), wallets=paid, families={DEPLOYER: MOST_FUNDED + 1}, never=(DEPLOYER,))
+    busy = find_holders(book({}), wallets=paid, families={DEPLOYER: MAX_FUNDED + 1}, never=(DEPLOYER,))
     assert tags(busy, A, [], []) == ()
     assert bundles(busy, launched) == []
     assert busy_funders(busy, launched) == [(DEPLOYER, 3)]

@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import BURN_ADDRESS, BURN_ADDRESSES, ZERO_ADDRE
 from roundtrip.domain.holders.book import HolderColumns, LaunchBuys
 from roundtrip.domain.holders.deployer_summary import deployer_deeds
 from roundtrip.domain.holders.findings import (
-    MOST_FUNDED,
+    MAX_FUNDED,
     Concentration,
     HolderInputs,
     KnownWallet,
@@ -110,7 +110,7 @@ def test_every_bundle_is_of_launch_buyers_that_one_link_ties(case: tuple[HolderI
         assert len(bundle.wallets) >= 3
         assert bundle.funder or bundle.tx_hash
         assert bundle.bought_raw == sum(bought[one].bought_raw for one in bundle.wallets)
-        assert bundle.funder is None or known.families[bundle.funder] <= MOST_FUNDED
+        assert bundle.funder is None or known.families[bundle.funder] <= MAX_FUNDED
 
 
 def _naive(known: HolderInputs, launched: LaunchBuys) -> set[Address]:

@@ -9,7 +9,7 @@ from roundtrip.domain.holders.book import HolderColumns, InsiderLedger, LaunchBu
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds, Status, deployer_deeds
 from roundtrip.domain.holders.findings import (
-    MOST_FUNDED,
+    MAX_FUNDED,
     Bundle,
     HolderInputs,
     KnownWallet,
@@ -95,14 +95,14 @@ def test_three_of_one_funder_are_a_bundle_and_two_are_none() -> None:
 
 def _three(**changes: object) -> tuple[HolderInputs, LaunchBuys]:
     launched = launch((A, 1), (B, 2), (C, 4))
-    known = find_holders(book({}, launched), wallets=paid_by(FUNDER, A, B, C), families={FUNDER: MOST_FUNDED})
+    known = find_holders(book({}, launched), wallets=paid_by(FUNDER, A, B, C), families={FUNDER: MAX_FUNDED})
     return replace(known, **changes), launched  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"families": {FUNDER: MOST_FUNDED + 1}},
+        {"families": {FUNDER: MAX_FUNDED + 1}},
         {"families": {}},
         {"never_group": frozenset({FUNDER})},
         {"wallets": paid_by(FUNDER, A, B, C) | {FUNDER: KnownWallet(is_contract=True)}},

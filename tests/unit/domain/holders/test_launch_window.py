@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import WINDOW_BLOCKS, BookStart, LaunchBuy, dump, load
-from roundtrip.domain.holders.launch_window import MAX_EARLY_BUYERS, MOST_LAUNCH_BUYERS
+from roundtrip.domain.holders.launch_window import MAX_EARLY_BUYERS, MAX_LAUNCH_BUYERS
 from roundtrip.domain.holders.token_flows import TokenTx
 from unit.domain.tokens import (
     ALL,
@@ -356,13 +356,13 @@ def test_of_many_transactions_the_first_and_those_with_most_are_told() -> None:
 
 @pytest.mark.parametrize("filled", [1, PART])
 def test_a_crowd_of_dust_does_not_hide_who_bought_much(filled: int) -> None:
-    crowd = [address(0x10_000 + number) for number in range(3 * MOST_LAUNCH_BUYERS)]
+    crowd = [address(0x10_000 + number) for number in range(3 * MAX_LAUNCH_BUYERS)]
     dust = tx(*((MANAGER, who, 1) for who in crowd), buys=len(crowd), block=3)
     book = folded(minted(), put(filled, 3), buy(BOB, 50, 3), dust, buy(CAT, 40, 4), buy(BOB, 5, 5))
     result = book.launch()
     assert result is not None
-    assert len(result.buys) == MOST_LAUNCH_BUYERS
+    assert len(result.buys) == MAX_LAUNCH_BUYERS
     assert result.buys[0] == LaunchBuy(BOB, 55, hashed(0), 3, (hashed(0),))
     assert result.buys[-1].wallet == CAT
-    assert result.left_out == len(crowd) + 2 - MOST_LAUNCH_BUYERS
+    assert result.left_out == len(crowd) + 2 - MAX_LAUNCH_BUYERS
     assert load(dump(book)) == book

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import LaunchBuys
-from roundtrip.domain.holders.findings import MOST_FUNDED, HolderInputs, KnownWallet
+from roundtrip.domain.holders.findings import MAX_FUNDED, HolderInputs, KnownWallet
 from roundtrip.domain.holders.purses import PurseCount, count_purses, funder_groups, purses
 from roundtrip.domain.holders.ties import ties
 from unit.domain.holding import (
@@ -55,7 +55,7 @@ def test_whom_the_deployers_funder_paid_is_of_his_purse_without_a_launch_buy() -
 @pytest.mark.parametrize(
     ("family", "apart_s", "is_tied"),
     [(100, DAY_S, True), (100, DAY_S + 1, False), (101, 3600, True), (101, 3601, False),
-     (MOST_FUNDED, 3600, True), (MOST_FUNDED + 1, 0, False)],
+     (MAX_FUNDED, 3600, True), (MAX_FUNDED + 1, 0, False)],
 )  # fmt: skip
 def test_who_pays_many_ties_only_those_that_he_paid_close_together(
     family: int, apart_s: int, is_tied: bool

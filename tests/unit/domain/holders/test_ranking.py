@@ -65,5 +65,5 @@ def test_where_all_of_the_first_left_everybody_is_looked_at() -> None:
 def test_who_moved_is_forgotten_where_it_is_too_many() -> None:
     kept = HolderRanking()
     kept.look({})
-    kept.touch(address(number) for number in range(ranking.MOST_MOVED + 1))
+    kept.touch(address(number) for number in range(ranking.MAX_MOVED + 1))
     assert kept.moved is None

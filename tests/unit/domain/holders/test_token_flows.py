@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import BPS, BURN_ADDRESS, ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.holders.token_flows import (
     HOOK_TAKES_BPS,
-    MOST_LOTS,
+    MAX_LOTS,
     Move,
     NonWallets,
     PaidBuy,
@@ -395,7 +395,7 @@ def test_a_count_of_every_unit_by_itself_tells_the_same(told_moves: list[Move]) 
 
 
 def test_a_hand_keeps_no_more_origins_apart_than_it_may() -> None:
-    many = MOST_LOTS * 2
+    many = MAX_LOTS * 2
     givers = [address(0x1000 + number) for number in range(many)]
     gathered = [(giver, BOB, 1) for giver in givers]
     found = list_flows(tx(*gathered, (BOB, CAT, many)))
@@ -403,10 +403,10 @@ def test_a_hand_keeps_no_more_origins_apart_than_it_may() -> None:
     kept = {flow[2] for flow in found if flow[:2] == ("got", CAT)} - {BOB}
     assert givers[-1] in kept
     assert givers[0] not in kept
-    assert MOST_LOTS // 2 <= len(kept) <= MOST_LOTS
+    assert MAX_LOTS // 2 <= len(kept) <= MAX_LOTS
     assert ("moved", givers[0], BOB, 1) in found
     # As many as it may keep apart pass through.
-    few = list_flows(tx(*gathered[:MOST_LOTS], (BOB, CAT, MOST_LOTS)))
+    few = list_flows(tx(*gathered[:MAX_LOTS], (BOB, CAT, MAX_LOTS)))
     assert ("moved", givers[0], CAT, 1) in few
     assert BOB not in {flow[1] for flow in few}
 

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.market.look_alikes import (
     COUNTED_TRADERS,
-    LEAST_TRADERS,
+    MIN_TRADERS,
     ListedToken,
     Namesake,
     choose_original,
@@ -38,9 +38,9 @@ def test_a_younger_or_smaller_token_is_no_original(other: Namesake) -> None:
 
 
 def test_a_token_that_hardly_anybody_traded_is_no_original() -> None:
-    own, few = replace(OWN, traders=0), replace(ORIGINAL, traders=LEAST_TRADERS - 1)
+    own, few = replace(OWN, traders=0), replace(ORIGINAL, traders=MIN_TRADERS - 1)
     assert choose_original(own, [few]) is None
-    assert choose_original(own, [replace(few, traders=LEAST_TRADERS)]) is not None
+    assert choose_original(own, [replace(few, traders=MIN_TRADERS)]) is not None
 
 
 def test_a_token_without_a_pool_is_younger_than_any_other() -> None:

@@ -14,8 +14,8 @@ from roundtrip.domain.market.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
     CROWD,
-    MOST_OF_A_GROUP,
-    MOST_OF_A_SORT,
+    MAX_OF_A_GROUP,
+    MAX_OF_A_SORT,
     PROVEN_FOR_S,
     ROWS,
     SELLS,
@@ -228,7 +228,7 @@ def test_a_flood_of_one_sort_pushes_out_no_other() -> None:
     proven = flow(2000, 5, checked())
     found = flows_to_count([*flood, proven], NOW_S)
     assert proven in found
-    assert len(found) == 3 * MOST_OF_A_SORT + 1
+    assert len(found) == 3 * MAX_OF_A_SORT + 1
 
 
 def test_what_is_shown_by_its_check_or_held_back_is_checked_every_ten_minutes() -> None:
@@ -300,4 +300,4 @@ def test_each_group_has_room_of_its_own_and_a_crowd_is_asked_for() -> None:
     alone = replace(flow(98, 2000, checked()), buyers=(1,))
     rows = group_flows([*many, sold, alone], wallets(), FROM_S, NOW_S)
     assert [one for its_group, one in rows if its_group == "listed"] == [sold]
-    assert [one for its_group, one in rows if its_group == "danger"] == many[: MOST_OF_A_GROUP["danger"]]
+    assert [one for its_group, one in rows if its_group == "danger"] == many[: MAX_OF_A_GROUP["danger"]]

@@ -3,7 +3,7 @@
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.market.fairness import WalletOrigin
-from roundtrip.domain.market.winners import MOST_WINNERS, ClosedToken, TokenStart, Wallets, board
+from roundtrip.domain.market.winners import MAX_WINNERS, ClosedToken, TokenStart, Wallets, board
 
 DAY_S = 86_400
 BORN_S = 1_760_000_000
@@ -180,4 +180,4 @@ def test_the_best_is_what_made_most_and_of_equals_the_earliest() -> None:
 def test_a_board_has_a_hundred_ranks() -> None:
     everybody = board([closed(n, 0, n) for n in range(1, 130)], lambda _: True)
     assert [int(one.wallet, 16) for one in everybody] == list(range(129, 29, -1))
-    assert MOST_WINNERS == 100
+    assert MAX_WINNERS == 100

@@ -10,8 +10,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import (
     GIFT_WEI,
-    LEAST_WEI,
     LIFE,
+    MIN_WEI,
     START_WEI,
     WEEK_S,
     IllegalPracticeMove,
@@ -130,10 +130,10 @@ def test_weeks_begin_on_monday() -> None:
     assert open_account(MONDAY_S + 5) == PracticePurse(START_WEI, START_WEI, MONDAY_S)
 
 
-POOR = LEAST_WEI - 1
+POOR = MIN_WEI - 1
 WEEKS = [
-    (POOR, (), True, 0), (LEAST_WEI, (), False, 0), (0, (), True, 0), (POOR, (holding(),), False, 0),
-    (POOR, (holding(stuck=True),), True, 1), (LEAST_WEI, (holding(stuck=True),), False, 1),
+    (POOR, (), True, 0), (MIN_WEI, (), False, 0), (0, (), True, 0), (POOR, (holding(),), False, 0),
+    (POOR, (holding(stuck=True),), True, 1), (MIN_WEI, (holding(stuck=True),), False, 1),
     (POOR, (holding(stuck=True), holding(token=OTHER)), False, 1),
     (POOR, (holding(stuck=True), holding(token=OTHER, stuck=True)), True, 2),
 ]  # fmt: skip
@@ -214,6 +214,6 @@ def test_a_loss_that_does_not_count_is_a_loss_and_a_gain_gives_back_what_it_cost
 
 
 def test_what_is_set_apart_keeps_nobody_from_the_gift() -> None:
-    poor = PracticePurse(LEAST_WEI - 1, START_WEI, MONDAY_S, apart_wei=50 * START_WEI)
+    poor = PracticePurse(MIN_WEI - 1, START_WEI, MONDAY_S, apart_wei=50 * START_WEI)
     given_ = turn_week(poor, [], MONDAY_S + WEEK_S).account
-    assert (given_.eth_wei, given_.apart_wei) == (LEAST_WEI - 1 + GIFT_WEI, 50 * START_WEI)
+    assert (given_.eth_wei, given_.apart_wei) == (MIN_WEI - 1 + GIFT_WEI, 50 * START_WEI)

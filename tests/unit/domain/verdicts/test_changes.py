@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from roundtrip.domain.verdicts.changes import LEAST_LOSS_CHANGE_BPS, PastVerdict, fold_spans
+from roundtrip.domain.verdicts.changes import MIN_LOSS_CHANGE_BPS, PastVerdict, fold_spans
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 OK = PastVerdict(START, 100, "p", "ok", "ok", False, 60)
@@ -36,10 +36,10 @@ def test_each_change_says_what_changed() -> None:
 
 
 def test_a_loss_changes_by_its_least_step_even_in_small_ones() -> None:
-    losses = [60, 60 + LEAST_LOSS_CHANGE_BPS - 1, 60 + LEAST_LOSS_CHANGE_BPS, 60 + LEAST_LOSS_CHANGE_BPS + 1]
+    losses = [60, 60 + MIN_LOSS_CHANGE_BPS - 1, 60 + MIN_LOSS_CHANGE_BPS, 60 + MIN_LOSS_CHANGE_BPS + 1]
     spans = fold_spans(series(*(replace(OK, loss_bps=loss) for loss in losses)))
     assert [(span.changed, span.checks, span.loss_bps) for span in spans] == [
-        ((), 2, 60), (("loss",), 2, 60 + LEAST_LOSS_CHANGE_BPS)
+        ((), 2, 60), (("loss",), 2, 60 + MIN_LOSS_CHANGE_BPS)
     ]  # fmt: skip
     assert spans[1].loss_before_bps == 60
 

@@ -5,7 +5,7 @@ import pytest
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.wallets.linked import (
     EXCHANGE_WALLETS,
-    LEAST_SCORE,
+    MIN_SCORE,
     TOKENS_SCORE,
     Money,
     SameTokens,
@@ -99,5 +99,5 @@ def test_evidence_adds_up_and_never_passes_a_hundred() -> None:
 
 def test_what_is_noise_is_nothing() -> None:
     faint = same(5, 5, 5, 5, 1600)
-    assert tokens_score(faint) == 2 < LEAST_SCORE
+    assert tokens_score(faint) == 2 < MIN_SCORE
     assert score([], faint) == 0

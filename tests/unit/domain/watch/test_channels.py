@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 from roundtrip.domain.watch.channels import (
     DELIVERY_LIFE,
     LIFE,
-    MOST_TRIES,
+    MAX_TRIES,
     OFF_AFTER_S,
     QUIET,
     WAITS_S,
@@ -124,7 +124,7 @@ def test_the_tables_name_every_state() -> None:
 def test_a_wait_is_of_the_table_spread_by_a_quarter_and_never_shorter_for_a_wish(
     failures: int, drawn: float, wished: float | None
 ) -> None:
-    of_table = WAITS_S[min(failures, MOST_TRIES - 1) - 1]
+    of_table = WAITS_S[min(failures, MAX_TRIES - 1) - 1]
     plain = wait_s(failures, drawn)
     assert of_table * 0.75 <= plain <= of_table * 1.25
     waited = wait_s(failures, drawn, wished)

@@ -21,7 +21,7 @@ from roundtrip.domain.check.evidence import Evidence, QuoteHop, QuoteRate
 from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.proof_file import (
-    MOST_FILE_BYTES,
+    MAX_FILE_BYTES,
     Claim,
     UnreadableProof,
     find_mismatch,
@@ -113,7 +113,7 @@ HOSTILE: dict[str, bytes] = {
         proof(), f'"params": {"[" * 200}{"]" * 200}', '"params": []'
     ),
     "nested evidence": text_of({**proof(), "evidence": 7}, f'"evidence": {DEEP}', '"evidence": 7'),
-    "too large": b" " * (MOST_FILE_BYTES + 1),
+    "too large": b" " * (MAX_FILE_BYTES + 1),
     "no trips": json.dumps({**proof(), "trips": 5}).encode(),
     "an unknown level": json.dumps(changed("verdict.level", "\x1b[31mgreat")).encode(),
     "a field more in a request": json.dumps(changed("trips.0.0.0", {**REQUEST, "url": "http://x"})).encode(),

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from roundtrip.chain.owner import owner_setters
-from roundtrip.services.engine.hostile_calls import MOST_WAITING, CodeReading
+from roundtrip.services.engine.hostile_calls import MAX_WAITING, CodeReading
 
 
 async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest
     monkeypatch.setattr(owner_setters, "find", slow)
     reading, waits = CodeReading(), []
     try:
-        for _ in range(MOST_WAITING):
+        for _ in range(MAX_WAITING):
             assert not reading.full()
             waits.append(asyncio.create_task(reading.find(b"slow", b"")))
             await asyncio.sleep(0)
@@ -29,5 +29,5 @@ async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest
         assert not any(wait.done() for wait in waits)
     finally:
         over.set()
-    assert await asyncio.gather(*waits) == [owner_setters.OwnerSetters((), 2)] * MOST_WAITING
+    assert await asyncio.gather(*waits) == [owner_setters.OwnerSetters((), 2)] * MAX_WAITING
     assert not reading.full()

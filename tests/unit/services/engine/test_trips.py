@@ -10,7 +10,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import CompletedBuy, EnvironmentBuy, Missing, RefusedCall
-from roundtrip.services.engine.session import MOST_PLANS_A_REQUEST, VenueTrial, _group_plans, choose_venues
+from roundtrip.services.engine.session import MAX_PLANS_A_REQUEST, VenueTrial, _group_plans, choose_venues
 from roundtrip.venues import amm_v4
 from unit.chain.samples import ENVIRONMENT
 from unit.domain.builders import ABSENT, LIQUID, NODE
@@ -67,10 +67,10 @@ def plans(*venues: Venue) -> dict[int, tuple[VenuePlace, Plan]]:
 
 
 def test_many_plans_go_in_several_requests() -> None:
-    count = 2 * MOST_PLANS_A_REQUEST + 1
+    count = 2 * MAX_PLANS_A_REQUEST + 1
     groups = _group_plans(plans(*(pool(n % 5) for n in range(count))))
     assert [number for group in groups for number in group.names] == list(range(count))
-    assert max(len(group.names) for group in groups) == MOST_PLANS_A_REQUEST
+    assert max(len(group.names) for group in groups) == MAX_PLANS_A_REQUEST
 
 
 def test_a_pool_with_a_strangers_hook_is_asked_apart() -> None:

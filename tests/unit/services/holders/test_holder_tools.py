@@ -8,7 +8,7 @@ import pytest
 from roundtrip.domain.holders.book import HolderColumns, LaunchBuys
 from roundtrip.services.holders.handlers import present_smart_money
 from roundtrip.services.holders.launch_bundle import present_launch_bundle
-from roundtrip.services.holders.present import MOST_LISTED, present
+from roundtrip.services.holders.present import MAX_LISTED, present
 from unit.domain.holding import DEPLOYER, address, book, launch, tx
 from unit.services.holding import (
     FUNDER,
@@ -48,14 +48,14 @@ def test_smart_money_of_what_is_not_known() -> None:
 
 
 def test_smart_money_lists_a_hundred() -> None:
-    crowd = [address(number) for number in range(1, MOST_LISTED + 6)]
+    crowd = [address(number) for number in range(1, MAX_LISTED + 6)]
     of = book(dict.fromkeys(crowd, HolderColumns(UNIT, UNIT, UNIT)))
     answer = present_smart_money(
         gathered(
             inputs=the_told(book=of), winners=tuple(winner(one, rank=n) for n, one in enumerate(crowd, 1))
         )
     )
-    assert (answer.holding, len(answer.wallets)) == (MOST_LISTED + 5, MOST_LISTED)
+    assert (answer.holding, len(answer.wallets)) == (MAX_LISTED + 5, MAX_LISTED)
     assert "5 more hold it and are not listed." in answer.text
 
 

@@ -8,7 +8,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import HolderBook, HolderColumns
 from roundtrip.services.runtime import book_cache
-from roundtrip.services.runtime.book_cache import MOST_READING, BookCache, OpenBook, reading_budget
+from roundtrip.services.runtime.book_cache import MAX_READING, BookCache, OpenBook, reading_budget
 from unit.domain.holding import address
 from unit.domain.tokens import BEGINNING
 
@@ -25,7 +25,7 @@ def there(found: BookCache, *tokens: Address) -> list[bool]:
 
 
 def test_those_that_were_not_asked_for_longest_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book_cache, "MOST_WALLETS", 10)
+    monkeypatch.setattr(book_cache, "MAX_WALLETS", 10)
     found = BookCache()
     found.put(A, opened(4))
     found.put(B, opened(4))
@@ -37,7 +37,7 @@ def test_those_that_were_not_asked_for_longest_make_room(monkeypatch: pytest.Mon
 
 
 def test_the_one_that_is_asked_for_stays_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book_cache, "MOST_WALLETS", 10)
+    monkeypatch.setattr(book_cache, "MAX_WALLETS", 10)
     found = BookCache()
     found.put(A, opened(1))
     found.put(B, opened(11))
@@ -77,7 +77,7 @@ async def test_a_fault_leaves_nothing_locked_and_no_place_taken(fault: type[Base
             with found.take_place():
                 raise fault
 
-    for _ in range(MOST_READING + 1):
+    for _ in range(MAX_READING + 1):
         with pytest.raises(fault):
             await fails()
     assert not found.is_locked(A)
@@ -86,7 +86,7 @@ async def test_a_fault_leaves_nothing_locked_and_no_place_taken(fault: type[Base
 
 def test_there_are_so_many_places() -> None:
     found = BookCache()
-    taken = [found.take_place() for _ in range(MOST_READING)]
+    taken = [found.take_place() for _ in range(MAX_READING)]
     for place in taken:
         place.__enter__()
     with pytest.raises(ServiceFull) as full, found.take_place():

@@ -11,7 +11,7 @@ from unit.domain.builders import ITS_OWN, NODE, sold
 from unit.domain.launches import NOW_S, gone, launch, launched, state
 from unit.domain.owners import call
 
-MOST_MS, FAULT_MS, DEEP_MS = 15_000, 2_000, 60_000
+MAX_MS, FAULT_MS, DEEP_MS = 15_000, 2_000, 60_000
 
 
 def taxed(left_s: int | None) -> Curve:
@@ -26,13 +26,13 @@ def shared_ms(curve_state: Curve | Missing | None, node_fault: bool = False) -> 
 
 
 def test_the_policy_has_what_is_promised() -> None:
-    assert (POLICY.answer_ttl_ms, POLICY.node_fault_ttl_ms) == (MOST_MS, FAULT_MS)
+    assert (POLICY.answer_ttl_ms, POLICY.node_fault_ttl_ms) == (MAX_MS, FAULT_MS)
 
 
 @pytest.mark.parametrize(
     ("left_s", "ms"),
-    [(-9, 1000), (0, 1000), (1, 1000), (2, 2000), (3, 3000), (14, 14_000), (15, MOST_MS), (16, MOST_MS),
-     (10**9, MOST_MS), (None, 1000)],
+    [(-9, 1000), (0, 1000), (1, 1000), (2, 2000), (3, 3000), (14, 14_000), (15, MAX_MS), (16, MAX_MS),
+     (10**9, MAX_MS), (None, 1000)],
 )  # fmt: skip
 def test_an_answer_ends_with_the_tax_it_speaks_of(left_s: int | None, ms: int) -> None:
     assert shared_ms(taxed(left_s)) == ms
@@ -58,7 +58,7 @@ def test_the_nodes_fault_is_shared_two_seconds_at_most(left_s: int | None, ms: i
 @pytest.mark.parametrize("known", [None, NODE, launch(), launch(NODE), launch(None), gone("swept"),
                                    gone("pooled"), launch(state(snipe_seconds=None))])  # fmt: skip
 def test_without_a_tax_an_answer_is_shared_as_long_as_any(known: LaunchRecord | Missing | None) -> None:
-    assert _ttl_ms(launched(known), False, POLICY) == MOST_MS
+    assert _ttl_ms(launched(known), False, POLICY) == MAX_MS
     assert _ttl_ms(launched(known), True, POLICY) == FAULT_MS
 
 

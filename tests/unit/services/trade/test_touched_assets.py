@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from roundtrip.chain.wallet.calls import Pair
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.services.trade.touched_assets import (
-    MOST_AT_FIRST,
-    MOST_IN_ALL,
+    MAX_AT_FIRST,
+    MAX_IN_ALL,
     address_words,
     indexed_tokens,
     look,
@@ -55,7 +55,7 @@ def test_short_calldata_has_no_words(data: str) -> None:
 def test_any_calldata_is_read(data: bytes) -> None:
     one = Call(A, "0x" + data.hex())
     found = look((one,), CONTRACTS, book(*V3))
-    assert len(found.watched.tokens) <= MOST_AT_FIRST
+    assert len(found.watched.tokens) <= MAX_AT_FIRST
     assert all(int(word, 16) >= 2**64 for word in address_words(one.data))
 
 
@@ -93,8 +93,8 @@ def test_one_address_is_looked_at_once() -> None:
 
 def test_what_a_node_can_read_at_once_is_bounded_and_what_is_left_is_said() -> None:
     found = look((call(A, *many(100)),), CONTRACTS, None)
-    assert len(found.watched.tokens) == MOST_AT_FIRST
-    assert len(found.watched.pairs) == MOST_AT_FIRST
+    assert len(found.watched.tokens) == MAX_AT_FIRST
+    assert len(found.watched.pairs) == MAX_AT_FIRST
     assert found.overlooked
     exact = look((call(A, *many(21)),), CONTRACTS, None)
     assert not exact.overlooked
@@ -156,10 +156,10 @@ def test_what_was_left_over_is_looked_at_behind_what_the_run_tells() -> None:
 
 def test_too_much_is_overlooked_and_said() -> None:
     first = look((call(A, B),), CONTRACTS, None)
-    assert widen_look(first, tuple(many(MOST_IN_ALL)), ()).overlooked
-    pairs = tuple(Pair(one, A) for one in many(MOST_IN_ALL))
+    assert widen_look(first, tuple(many(MAX_IN_ALL)), ()).overlooked
+    pairs = tuple(Pair(one, A) for one in many(MAX_IN_ALL))
     assert widen_look(first, (), pairs).overlooked
-    assert not widen_look(first, tuple(many(MOST_IN_ALL - 4)), ()).overlooked
+    assert not widen_look(first, tuple(many(MAX_IN_ALL - 4)), ()).overlooked
 
 
 def test_machinery_pools_and_numbers_are_no_tokens() -> None:

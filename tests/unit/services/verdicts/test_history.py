@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import PastVerdict
-from roundtrip.services.verdicts.history import MOST_CHANGES, CheckHistory, present_history
+from roundtrip.services.verdicts.history import MAX_CHANGES, CheckHistory, present_history
 
 TOKEN = Address("0x" + "ab" * 20)
 OK = PastVerdict(datetime(2026, 11, 1, tzinfo=UTC), 100, "p", "ok", "ok", False, 60)
@@ -44,9 +44,9 @@ def test_the_newest_is_first_and_says_what_changed() -> None:
 
 
 def test_of_many_changes_the_newest_are_listed() -> None:
-    found = history(*([OK, TRAP] * MOST_CHANGES))
-    assert len(found.changes) == MOST_CHANGES
+    found = history(*([OK, TRAP] * MAX_CHANGES))
+    assert len(found.changes) == MAX_CHANGES
     assert found.changes[0].code == "cannot_sell"
-    assert found.text == f"{2 * MOST_CHANGES} checks were compared: what they found changed 99 times. " + (
-        f"The newest {MOST_CHANGES} are listed."
+    assert found.text == f"{2 * MAX_CHANGES} checks were compared: what they found changed 99 times. " + (
+        f"The newest {MAX_CHANGES} are listed."
     )

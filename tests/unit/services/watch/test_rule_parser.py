@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import VERBS, Over, Rule, Who
-from roundtrip.services.watch.rule_parser import BELOW, MOST_CHARACTERS, parse
+from roundtrip.services.watch.rule_parser import BELOW, MAX_CHARACTERS, parse
 from support.ruled import rules
 
 W, T = Address("0x" + "1a" * 20), Address("0x" + "b2" * 20)
@@ -129,9 +129,9 @@ def test_what_is_no_rule_is_refused_with_where_and_why(text: str) -> None:
 
 
 def test_at_most_two_hundred_characters() -> None:
-    assert parse("any buying".ljust(MOST_CHARACTERS)).verb == "buying"
+    assert parse("any buying".ljust(MAX_CHARACTERS)).verb == "buying"
     with pytest.raises(ParamFault, match=r"at most 200 characters; this one has 201\. A rule is <who>"):
-        parse("any buying".ljust(MOST_CHARACTERS + 1))
+        parse("any buying".ljust(MAX_CHARACTERS + 1))
 
 
 @given(rules(ADDRESSES, ADDRESSES, st.integers(0, BELOW["%"] * 10**4 - 1)))
@@ -175,7 +175,7 @@ def test_any_text_is_a_rule_or_refused(text: str) -> None:
     assert fault.code == "bad_input"
     assert fault.message.isprintable()
     assert len(fault.message) < 300
-    assert (rows is None) is (len(text) > MOST_CHARACTERS)
+    assert (rows is None) is (len(text) > MAX_CHARACTERS)
     if rows is not None:
         # A word, or the end: never the space between.
         rest = text[int(rows[1]) - 1 :]
