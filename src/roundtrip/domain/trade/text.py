@@ -113,8 +113,8 @@ def _name_spender(spender: Address, spenders: Mapping[Address, str]) -> str:
 
 def opening(ran: RunResult, spenders: Mapping[Address, str]) -> str:
     """Items of collections that leave, allowances without a limit or to a spender who is not known, and calls
-    that reach no code; the start of the text. Where nothing moves, every allowance. ``spenders``: the names
-    of those that are known."""
+    that reach no code; the start of the text. Where nothing moves and no call fails, every allowance.
+    ``spenders``: the names of those that are known."""
     sentences = [f"Items of the collection {collection} leave the wallet." for collection in ran.items]
     for allowance in ran.allowances:
         spender, token = _name_spender(allowance.spender, spenders), allowance.token
@@ -126,7 +126,7 @@ def opening(ran: RunResult, spenders: Mapping[Address, str]) -> str:
             sentences.append(f"It lets {spender} take all you hold of {token}, now and later.")
         elif allowance.spender not in spenders:
             sentences.append(f"It lets {spender}, an address that we do not know, take some of your {token}.")
-        elif not ran.moved:
+        elif not ran.moved and not ran.has_reverted():
             sentences.append(f"It lets {spender} take some of your {token}.")
     sentences += [f"There is no contract at {target}; the data does nothing." for target in ran.without_code]
     sentences += [
