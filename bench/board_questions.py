@@ -16,7 +16,7 @@ from roundtrip.services.boards.moving_now import moving_now
 from roundtrip.services.boards.moving_page import moving_page
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
-from roundtrip.services.engine.inputs import read_index
+from roundtrip.services.engine.token_check import read_index
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer

@@ -3,7 +3,7 @@
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence
-from roundtrip.services.engine.check_run import check_token
+from roundtrip.services.engine.token_check import check_token
 from roundtrip.services.runtime.context import Context
 
 

@@ -15,7 +15,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import AccountRights, Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.engine.check_run import run_check
-from roundtrip.services.engine.inputs import prepare_inputs
+from roundtrip.services.engine.token_check import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token

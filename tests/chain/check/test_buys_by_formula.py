@@ -6,8 +6,8 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.buy_math import outputs_of_buys
-from roundtrip.services.engine.check_run import start_check
 from roundtrip.services.engine.session import VenueTrial
+from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built

@@ -27,7 +27,7 @@ from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.engine.check_run import run_check
 from roundtrip.services.engine.holder_sells import UNREAD
-from roundtrip.services.engine.inputs import prepare_inputs
+from roundtrip.services.engine.token_check import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_bytes
 from roundtrip_development.devnet import deploy as chain

@@ -17,7 +17,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.engine.candidates import Candidates
-from roundtrip.services.engine.inputs import prepare_inputs
+from roundtrip.services.engine.token_check import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES

@@ -9,15 +9,9 @@ import pytest
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import OtherPool
 from roundtrip.domain.check.evidence import DeployerRecord
-from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWallet
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWallet, TokenIndex
 from roundtrip.store.check import recalled_wallets
-from roundtrip.store.check.token_index import (
-    HolderDraw,
-    IndexedPlace,
-    TokenIndex,
-    read_places,
-    read_token_index,
-)
+from roundtrip.store.check.token_index import HolderDraw, IndexedPlace, read_places, read_token_index
 from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun

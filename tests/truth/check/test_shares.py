@@ -18,7 +18,7 @@ from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.engine.account_rights import MAX_CONTRACTS
 from roundtrip.services.engine.buy_round import run_buy_round
-from roundtrip.services.engine.inputs import prepare_inputs
+from roundtrip.services.engine.token_check import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token

@@ -11,7 +11,7 @@ import pytest
 from roundtrip.chain.liquidity import position_logs
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.engine.buy_round import BuyRoundResult
-from roundtrip.services.engine.check_run import start_check
+from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.liquidity import gather, locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition

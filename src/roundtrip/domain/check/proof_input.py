@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import Address, HexBytes
 from roundtrip.domain.base.venue import OtherPool, Venue
 
@@ -62,3 +63,18 @@ class ProofInputs:
     indexed: IndexInputs = NOTHING
     recalled: tuple[RecalledWallet, ...] = ()
     other_pools: tuple[OtherPool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIndex:
+    """``newest_number``: the newest indexed block; 0: none. ``whole_to``: every pool up to that block is
+    indexed; None: some may not be. ``pools``: the oldest places where the token trades for money, one more
+    than a check takes where there are more. ``others``: pools against what is no money. ``recalled``: wallets
+    that met a refusal or a loss, the newest first."""
+
+    newest_number: int = 0
+    whole_to: int | None = None
+    pools: tuple[PoolPlace, ...] = ()
+    others: tuple[OtherPool, ...] = ()
+    facts: IndexInputs = NOTHING
+    recalled: tuple[RecalledWallet, ...] = ()

@@ -20,8 +20,9 @@ from roundtrip.domain.check.evidence import Evidence, HolderSells, LaunchRecord,
 from roundtrip.domain.check.holder_sells import gaps, judge_holder_sells
 from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.verdict_text import snipe_tax_left_s
-from roundtrip.services.engine.check_run import CheckResult, check_token
+from roundtrip.services.engine.check_run import CheckResult
 from roundtrip.services.engine.recalled import keep_recalled
+from roundtrip.services.engine.token_check import check_token
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import MAX_AHEAD, block_missing_error
 from roundtrip.services.support.answer_fields import at

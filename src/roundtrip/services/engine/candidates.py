@@ -14,7 +14,7 @@ from roundtrip.domain.base.venue import (
     Venue,
 )
 from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
-from roundtrip.store.check.token_index import TokenIndex
+from roundtrip.domain.check.proof_input import TokenIndex
 from roundtrip.venues import VENUES, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, quote_name
 

@@ -1,24 +1,21 @@
-"""One check from its inputs to its judgement, as a use case, a price or a proof runs it."""
+"""One check from its inputs to its judgement: buy round, sell round, deep round, judge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.chain.rpc.client import Meter, RpcNode
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.runtime.check_steps import note_step
-from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 
 from .buy_round import BuyRoundResult, run_buy_round
 from .deep_round import read_deep_inputs, run_deep_round
-from .inputs import CheckInputs, prepare_inputs
+from .inputs import CheckInputs
 from .sell_round import run_sell_round
 
 Round = Literal["buy round", "sell round"]
@@ -37,24 +34,6 @@ class CheckResult:
     def policy(self) -> Policy:
         """The policy that it was run under."""
         return self.bought.run.means.policy
-
-
-async def check_token(
-    ctx: Context,
-    token: Address,
-    meter: Meter,
-    deep: bool = False,
-    *,
-    head: ChainHead | None = None,
-    crowd: bool = True,
-    node: RpcNode | None = None,
-) -> CheckResult:
-    """Checks a token. ``head``, ``crowd``: as ``prepare_inputs``; ``node``: replaces the context's own.
-    Raises NodeFault when the node gave no usable answer."""
-    inputs = await prepare_inputs(ctx, token, deep, head=head, crowd=crowd)
-    run = await run_check(ctx.means(node), inputs, meter)
-    remember_launch(ctx, run.bought)
-    return run
 
 
 async def run_check(
@@ -80,23 +59,3 @@ async def run_check(
     else:
         evidence = await run_sell_round(bought, meter)
     return CheckResult(inputs, bought, evidence, judge(evidence, means.policy))
-
-
-async def start_check(
-    ctx: Context, head: ChainHead, token: Address, meter: Meter, *, crowd: bool = False
-) -> BuyRoundResult:
-    """Prepares the inputs and runs the buy round alone. Raises as ``check_token``."""
-    return await open_check(ctx, await prepare_inputs(ctx, token, head=head, crowd=crowd), meter)
-
-
-async def open_check(ctx: Context, inputs: CheckInputs, meter: Meter) -> BuyRoundResult:
-    """Runs the buy round alone. Raises as ``check_token``."""
-    bought = await run_buy_round(ctx.means(), inputs, meter)
-    remember_launch(ctx, bought)
-    return bought
-
-
-def remember_launch(ctx: Context, bought: BuyRoundResult) -> None:
-    """Adds the launchpad's venues to the venue index, for later checks."""
-    if bought.new_venues and ctx.heads.venue_index is not None:
-        ctx.heads.venue_index.add(bought.run.token, bought.new_venues)

@@ -23,8 +23,8 @@ from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.token_flows import NonWallets
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import standard_venues, unseen_venues
-from roundtrip.services.engine.check_run import start_check
 from roundtrip.services.engine.session import bought_raw, choose_venues
+from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.runtime.book_cache import reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import retry_at_newest

@@ -9,7 +9,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.positions import TokenPositions
 from roundtrip.services.engine.candidates import venue_of
-from roundtrip.services.engine.check_run import start_check
+from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 

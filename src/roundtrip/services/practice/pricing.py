@@ -23,7 +23,7 @@ from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal_code
 from roundtrip.domain.trade.text import failure_clause
-from roundtrip.services.engine.check_run import check_token, start_check
+from roundtrip.services.engine.token_check import check_token, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, Pays

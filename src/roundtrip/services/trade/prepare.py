@@ -22,8 +22,7 @@ from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
-from roundtrip.services.engine.check_run import open_check
-from roundtrip.services.engine.inputs import prepare_inputs
+from roundtrip.services.engine.token_check import open_check, prepare_inputs
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.cancel_on_error import at_once

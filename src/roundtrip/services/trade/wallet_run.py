@@ -16,7 +16,7 @@ from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade.judge import BalanceChange, RunResult
 from roundtrip.services.engine.buy_round import BuyRoundResult
-from roundtrip.services.engine.check_run import start_check
+from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import is_money
 from roundtrip.venues.base import Call

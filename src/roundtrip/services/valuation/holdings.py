@@ -17,8 +17,8 @@ from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import KnownVenues, list_candidates
-from roundtrip.services.engine.check_run import start_check
-from roundtrip.services.engine.inputs import known_venues, read_index, role_of
+from roundtrip.services.engine.inputs import role_of
+from roundtrip.services.engine.token_check import known_venues, read_index, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import pays

@@ -9,7 +9,7 @@ from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.sales import Sale
-from roundtrip.services.engine.check_run import check_token
+from roundtrip.services.engine.token_check import check_token
 from roundtrip.services.runtime.context import Context
 
 from .holdings import HoldingToSell, Valued, slot_of, worth

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Collection, Coroutine
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -12,7 +11,7 @@ from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import Address, HexBytes
 from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, OtherPool, VenueKind
 from roundtrip.domain.check.evidence import DeployerRecord
-from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWallet
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, TokenIndex
 from roundtrip.store.index import addresses, cursor, deployers
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.hex import as_bytes
@@ -31,21 +30,6 @@ class HolderDraw(NamedTuple):
     limit: int
     seed: bytes
     without: Collection[Address]
-
-
-@dataclass(frozen=True, slots=True)
-class TokenIndex:
-    """``newest_number``: the newest indexed block; 0: none. ``whole_to``: every pool up to that block is
-    indexed; None: some may not be. ``pools``: the oldest places where the token trades for money, one more
-    than a check takes where there are more. ``others``: pools against what is no money. ``recalled``: wallets
-    that met a refusal or a loss, the newest first."""
-
-    newest_number: int = 0
-    whole_to: int | None = None
-    pools: tuple[PoolPlace, ...] = ()
-    others: tuple[OtherPool, ...] = ()
-    facts: IndexInputs = NOTHING
-    recalled: tuple[RecalledWallet, ...] = ()
 
 
 async def read_token_index(

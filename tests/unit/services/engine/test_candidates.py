@@ -9,9 +9,9 @@ from roundtrip.domain.base.events import PoolPlace, Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.base.venue import OtherPool, Venue
 from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.check.proof_input import TokenIndex
 from roundtrip.services.engine import candidates as module
 from roundtrip.services.engine.candidates import Candidates, unseen_venues
-from roundtrip.store.check.token_index import TokenIndex
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE
