@@ -116,6 +116,16 @@ async def test_a_contract_wallet_gets_a_key_by_its_owners_signature(
     assert await kept_of(shop, owner.address) == Kept(0, [], 0)
 
 
+async def test_a_contract_wallet_of_the_newest_block_gets_a_key(
+    ctx: Context, rpc: SyncRpc, code: str, clock: Clock
+) -> None:
+    """No poll has seen the block that deployed it."""
+    shop, owner = await opened(ctx, clock), Person()
+    wallet = wallet_of(rpc, code, owner)
+    signature = owner.sign(await text_for(shop, wallet))
+    assert await code_of(shop, wallet, signature) == "ok"
+
+
 async def test_a_contract_wallet_gets_a_key_by_the_plain_message(
     deployed: tuple[Context, Person, Address],
 ) -> None:

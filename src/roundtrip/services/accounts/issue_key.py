@@ -270,7 +270,8 @@ async def _contract_accepts(
     must_be_secret: bool,
     meter: Meter,
 ) -> bool:
-    block = ctx.heads.current().block
+    # The wallet may have been deployed since the last poll.
+    block = (await ctx.heads.read_now()).block
     return await signatures.contract_accepts(
         ctx.node, block, wallet, hashes, signature, meter, must_be_secret
     )

@@ -23,6 +23,7 @@ from roundtrip.services.lookup.look_up_answer import (
     read_label,
 )
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.newest_block import wait_for_index
 from roundtrip.services.support.index_reader import present_token, reading, when
 from roundtrip.services.support.removals import describe_removal, present_removal
 from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
@@ -62,12 +63,19 @@ class _AddressRecord:
     removals: Sequence[Removal]
     """The newest large removals of liquidity from pools of the address as a token."""
 
+    def is_known(self) -> bool:
+        """Whether a later block can only add to what it is, and not change it."""
+        return self.launch is not None or self.pool is not None or self.has_traded
+
 
 async def identify_address(ctx: Context, query: str, address: Address, meter: Meter) -> LookUpAnswer:
     """Finds out what the address is. Raises NodeFault or ServiceFull when that cannot be read."""
-    record = await _read_address(ctx, address)
     # The address may have been launched since the last poll.
     head, limit = (await ctx.heads.read_now()).block, ctx.policy.read_gas_limit
+    record = await _read_address(ctx, address)
+    if not record.is_known() and record.at.number < head.number:
+        await wait_for_index(ctx, head.number)
+        record = await _read_address(ctx, address)
     entities = KnownEntities()
     question = build_token_question(address, entities, head, limit)
     code_call = RpcCall("eth_getCode", [address, {"blockHash": head.hash}])
