@@ -1,10 +1,12 @@
 """What a word is, on the local chain with its index."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import aiohttp
+import asyncpg
 import pytest
 
 from roundtrip.chain.holders.token_views import read_views, view_calls
@@ -23,6 +25,8 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.faulty_node import ANSWER_FAULTS, FaultyNode
 from support.fixtures import PROJECT
+from support.ground import Ground
+from support.holding_asked import copied
 from support.mining import by_hand
 from support.wallet import Step, Wallet
 
@@ -368,3 +372,20 @@ async def test_a_token_of_the_newest_block_is_no_wallet_and_perhaps_launched(
     assert after.block is not None
     assert before.block is not None
     assert after.block > before.block
+
+
+async def test_a_launch_of_the_newest_block_is_found_when_the_index_has_it(
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, indexed_url: str
+) -> None:
+    """The index reads its block while the caller waits."""
+    async with (
+        copied(database_url, indexed_url) as url,
+        asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+    ):
+        ground = Ground(ctx, rpc, built, url)
+        made = ground.launch(91)
+        asked = asyncio.create_task(found(replace(ctx, pool=pool), made.token))
+        await ground.follow()
+        answer = await asked
+    assert answer.launch is not None
+    assert "is a token from the launchpad." in answer.text

@@ -116,7 +116,10 @@ async def test_a_trap_is_bought_and_not_sold(
     raw = int(answer["receivedRaw"])
     # The check has no opinion on what sells later, or in parts.
     stuck = key not in ("cooldown", "max_transaction")
-    assert (await refused(shop, account, token, stuck)).endswith(REFUSED[key])
+    why = await refused(shop, account, token, stuck)
+    assert why.endswith(REFUSED[key])
+    if not stuck:
+        assert [one["why"] for one in (await account_of(shop, account))["positions"]] == [why]
     assert raw < wallet.tokens(token)
     assert not wallet.sell(token, "weth", 3000, raw).ok
 

@@ -1,4 +1,4 @@
-"""A practice account: its eth, its positions, and what they would sell for at this block, in one batch."""
+"""A practice account: its eth, its positions, and what they would sell for at this block."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,13 @@ from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice import practice
 from roundtrip.services.practice.ledger import AccountPage, now_of, read_page
-from roundtrip.services.practice.pricing import ValueHoldings, value_at_ages, why_missing, why_refused
+from roundtrip.services.practice.pricing import (
+    ValueHoldings,
+    add_tokens_reasons,
+    value_at_ages,
+    why_missing,
+    why_refused,
+)
 from roundtrip.services.practice.schema import (
     PositionListed,
     PracticeAccount,
@@ -76,6 +82,7 @@ async def value_account(
             holding_of(stored, at, stored.position.held_raw, 0, stored.slot) for stored in open_positions
         ]
         values = await value_at_ages(ctx, head, holdings, value_holdings, meter)
+        values = await add_tokens_reasons(ctx, head, holdings, values, meter)
     positions = [
         _present_position(stored, value, read.symbols.get(stored.position.token))
         for stored, value in zip(open_positions, values, strict=True)

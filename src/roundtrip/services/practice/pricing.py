@@ -9,7 +9,7 @@ from roundtrip.chain.rpc.client import REVERTED, Meter, RpcCall, RpcError, hex_b
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import cast
-from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.figures import format_duration, format_shortfall
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address, BlockRef
@@ -51,6 +51,8 @@ from roundtrip.venues import abi, erc20
 _VALID_S = 20 * 60
 _SLIPPAGE_BPS = 100
 _READ_GAS = 300_000
+_MAX_EXPLAINED = 3
+"""Limit of checks that one account's page makes."""
 _NO_RATE = Missing("node", "the eth price of the money that its pool takes is not known")
 
 _WAIT = format_duration(practice.AT_ONCE_S)
@@ -336,6 +338,36 @@ def _with_tokens_reason(refused: RefusedCall, evidence: Evidence) -> RefusedCall
     refusals = (venue.told_on_sell for venue in evidence.venues)
     direct = next((told for told in refusals if isinstance(told, RefusedCall) and told.reason), refused)
     return replace(refused, reason=direct.reason)
+
+
+async def add_tokens_reasons(
+    ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], values: Sequence[Valued], meter: Meter
+) -> list[Valued]:
+    """The values. A refusal for which a router gives no reason gets the one that the token gives to a check,
+    as in a sell; only the first few are checked, and one whose check fails stays as it is."""
+
+    async def explain(refused: RefusedCall, token: Address, own: Meter) -> RefusedCall:
+        try:
+            run = await check_token(ctx, token, own, head=head, crowd=False)
+        except (NodeFault, ServiceFull):
+            return refused
+        return _with_tokens_reason(refused, run.evidence)
+
+    withheld = {
+        number: value
+        for number, value in enumerate(values)
+        if isinstance(value, RefusedCall) and value.reason in ROUTER_REASONS
+    }
+    chosen = list(withheld.items())[:_MAX_EXPLAINED]
+    meters = [Meter() for _ in chosen]
+    waits = [
+        explain(value, holdings[number].token, own)
+        for (number, value), own in zip(chosen, meters, strict=True)
+    ]
+    explained = await at_once(*waits)
+    meter.add(*meters)
+    found = {number: reason for (number, _), reason in zip(chosen, explained, strict=True)}
+    return [found.get(number, value) for number, value in enumerate(values)]
 
 
 SELL_FAILS = "Selling this much of it fails at this block"
