@@ -90,6 +90,7 @@ from roundtrip.services.trade.wallet_run import (
     run_calls,
     run_watched,
     same_effects,
+    sent_elsewhere_wei,
 )
 from roundtrip.venues.base import Call, Contracts, quote_name
 
@@ -396,14 +397,6 @@ def _cost_wei(case: WalletCase, full_run: FullRun, result: RunResult) -> int | N
             return None
         cost_wei += value_wei if change.raw < 0 else -value_wei
     return max(0, cost_wei)
-
-
-def sent_elsewhere_wei(calls: tuple[Call, ...], result: RunResult) -> int:
-    """The eth that calls without data send, where other calls pay for what is bought: no part of a swap.
-    0 where every call is of one kind."""
-    pairs = list(zip(calls, result.eth_changes_wei, strict=True))
-    sent_wei = sum(max(0, -change) for call, change in pairs if call.data == "0x")
-    return sent_wei if any(call.data != "0x" for call, _ in pairs) else 0
 
 
 def _worth_wei(case: WalletCase, full_run: FullRun, change: BalanceChange) -> int | None:

@@ -323,6 +323,14 @@ def _read(case: WalletCase, calls: WalletCalls, look: AssetsToWatch, results: Re
     return SingleRun(result, hints, wallet_calls.unread_pairs(results, look.watched))
 
 
+def sent_elsewhere_wei(calls: tuple[Call, ...], result: RunResult) -> int:
+    """The eth that calls without data send, where other calls pay for what is bought: no part of a swap.
+    0 where every call is of one kind."""
+    pairs = list(zip(calls, result.eth_changes_wei, strict=True))
+    sent_wei = sum(max(0, -change) for call, change in pairs if call.data == "0x")
+    return sent_wei if any(call.data != "0x" for call, _ in pairs) else 0
+
+
 def same_effects(first: RunResult, second: RunResult) -> bool:
     """True when both runs moved and allowed the same."""
 

@@ -254,6 +254,12 @@ def test_only_what_grew_is_newly_allowed() -> None:
     assert found.allowances == (Allowance(TOKEN, SPENDER, 6, "erc20"),)
 
 
+@pytest.mark.parametrize(("held", "covers"), [(5, True), (6, True), (7, False), (0, False)])
+def test_an_allowance_is_compared_with_what_is_held_at_the_end(held: int, covers: bool) -> None:
+    (allowance,) = ran(after_pair_0=did(6), before_token_0=did(1), after_token_0=did(held)).allowances
+    assert allowance.covers_held is covers
+
+
 def test_an_approval_for_all_has_no_bound() -> None:
     found = ran(after_pair_2=did(1))
     assert found.allowances == (Allowance(OTHER, SPENDER, None, "all"),)
