@@ -107,6 +107,8 @@ class RunResult:
     unread: frozenset[Address] = frozenset()
     items: tuple[Address, ...] = ()
     """Collections of which items leave the wallet, according to their events: items have no amounts here."""
+    collections: tuple[Address, ...] = ()
+    """Collections of numbered items (ERC-721) that moved, according to their events."""
     without_code: tuple[Address, ...] = ()
     """Addresses that a call with data went to and that had no code then: their calls do nothing."""
     code_unread: tuple[Address, ...] = ()

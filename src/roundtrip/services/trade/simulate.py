@@ -17,13 +17,7 @@ from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NodeFault, ParamFault
-from roundtrip.domain.base.figures import (
-    format_about,
-    format_amount,
-    format_close,
-    format_count,
-    format_shortfall,
-)
+from roundtrip.domain.base.figures import format_about, format_close, format_count, format_shortfall
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check import verdict_text
@@ -531,39 +525,27 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
 
 def _describe_spent(case: WalletCase, result: RunResult) -> str | None:
     """What leaves the wallet, such as "0.5 eth and 12 of the token 0x…"; None: no balance falls."""
-    texts = []
-    for change in result.moved:
-        decimals, _ = result.metadata.get(change.asset, (None, None))
-        unit = quote_name(change.asset, case.ctx.contracts)
-        if unit in _MONEY_DECIMALS:
-            text = f"{format_amount(-change.raw, _MONEY_DECIMALS[unit])} {unit}"
-        else:
-            units = "" if decimals is not None else " base units"
-            text = f"{format_about(-change.raw, decimals or 0)}{units} of the token {change.asset}"
-            if change.asset in result.items:
-                text = f"{format_count(-change.raw, 'item')} of the collection {change.asset}"
-        texts += [text] if change.raw < 0 else []
+    texts = [_describe_given(change, result, case.ctx.contracts) for change in result.moved if change.raw < 0]
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) or None
+
+
+def _describe_given(change: BalanceChange, result: RunResult, contracts: Contracts) -> str:
+    decimals, _ = result.metadata.get(change.asset, (None, None))
+    unit = quote_name(change.asset, contracts)
+    if unit in _MONEY_DECIMALS:
+        return f"{format_about(-change.raw, _MONEY_DECIMALS[unit])} {unit}"
+    if change.asset in result.collections and not decimals:
+        return f"{format_count(-change.raw, 'item')} of the collection {change.asset}"
+    units = "" if decimals is not None else " base units"
+    return f"{format_about(-change.raw, decimals or 0)}{units} of the token {change.asset}"
 
 
 def _known_spenders(case: WalletCase, result: RunResult) -> dict[Address, str]:
     """Those of the spenders that are known, with their names in a sentence."""
     spenders = {allowance.spender for allowance in (*result.allowances, *result.lowered)}
-    return {spender: name for spender in spenders if (name := _find_name(case, spender))}
-
-
-def _find_name(case: WalletCase, spender: Address) -> str:
-    """The name of an exchange's contract that needs allowances, or of a launchpad's curve; else empty."""
-    contracts = case.ctx.contracts
-    names_by_address = {
-        contracts.permit2: "Permit2",
-        contracts.swap_router02: "the swap router",
-        contracts.universal_router: "the Universal Router",
-        contracts.v3_position_manager: "the v3 position manager",
-        contracts.v4_position_manager: "the v4 position manager",
-        contracts.launchpad_router: "the launchpad's router",
+    return {
+        spender: name for spender in spenders if (name := case.places.name_of(spender, case.ctx.contracts))
     }
-    return names_by_address.get(spender) or ("the launchpad's curve" if case.places.is_curve(spender) else "")
 
 
 def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:

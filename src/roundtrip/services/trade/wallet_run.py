@@ -152,7 +152,7 @@ class SingleRun:
             return Missing("token", "a token that the calls move returns no balances")
         if not self.unread.isdisjoint(hints.pairs):
             return Missing("token", "a token does not return the allowances that the calls set")
-        return replace(result, items=hints.items)
+        return replace(result, items=hints.items, collections=hints.collections)
 
 
 @dataclass(frozen=True, slots=True)

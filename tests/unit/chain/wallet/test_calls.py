@@ -321,6 +321,12 @@ def test_emitters_are_told_once_and_in_order() -> None:
     assert (found.incoming, found.pairs) == ((), ())
 
 
+def test_a_transfer_with_the_number_of_an_item_is_of_a_collection() -> None:
+    went = log(OTHER, erc20.TRANSFER_TOPIC, topic(WALLET), topic(SPENDER), "0x" + "0" * 63 + "7")
+    assert (hints_of(went).outgoing, hints_of(went).collections) == ((OTHER,), (OTHER,))
+    assert hints_of(log(OTHER, erc20.TRANSFER_TOPIC, topic(WALLET), topic(SPENDER))).collections == ()
+
+
 def test_who_tells_of_a_transfer_to_the_wallet() -> None:
     came = log(TOKEN, erc20.TRANSFER_TOPIC, topic(SPENDER), topic(WALLET))
     went = log(OTHER, erc20.TRANSFER_TOPIC, topic(WALLET), topic(SPENDER))
