@@ -104,6 +104,10 @@ class Bag:
         await self.follows()
         return (await bag_of(self.ctx, Address(self.wallet.address), self._values)).answer
 
+    async def shown_at_once(self) -> MyBag:
+        """Before the index reads what was sent."""
+        return (await bag_of(self.ctx, Address(self.wallet.address), self._values)).answer
+
     async def row(self, token: str) -> BagRow:
         (found,) = [row for row in (await self.shown()).holdings if row.token.address == token]
         return found
@@ -411,3 +415,21 @@ async def test_a_wallet_without_tokens_holds_none(bag: Bag) -> None:
     found = await bag.shown()
     assert (found.holdings, found.gone, bag.asked) == ([], 0, [])
     assert found.text.startswith("This wallet holds no token that the index knows.")
+
+
+async def test_what_the_index_has_not_read_yet_is_not_known(bag: Bag) -> None:
+    """Amounts are those of the newest block: next to the cost of older ones a gain would be false."""
+    made = a_launch(bag, 77)
+    await bag.follows()
+    buy_on_curve(bag, made, ETH // 10)
+    empty = await bag.shown_at_once()
+    assert empty.holdings == []
+    assert empty.text.startswith(f"Up to block {empty.block:,} this wallet held no token")
+    known = await bag.row(made.token)
+    assert known.cost_eth == "0.1"
+    held_raw = buy_on_curve(bag, made, ETH // 5)
+    behind = await bag.shown_at_once()
+    (row,) = behind.holdings
+    assert (row.amount_raw, row.cost_eth, row.gain_eth, behind.gain_eth) == (str(held_raw), None, None, None)
+    assert f"Trades after block {behind.block:,} are not read yet" in behind.text
+    assert (await bag.row(made.token)).cost_eth == "0.3"

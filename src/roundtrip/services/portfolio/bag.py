@@ -1,5 +1,6 @@
 """``my_bag``: the tokens of the key's wallet, their worth now, their cost, and what changed since."""
 
+import contextlib
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,7 @@ from roundtrip.domain.trade.text import describe_reason
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.runtime.newest_block import wait_for_index
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
@@ -190,6 +192,10 @@ class BagRecord:
     then: Mapping[int, StoredCheck]
     now: Mapping[int, StoredCheck]
 
+    def is_behind(self, head: ChainHead | None) -> bool:
+        """Whether the chain may have trades of the wallet that the index has not."""
+        return head is None or self.index_cursor.block.number < head.block.number
+
 
 @dataclass(frozen=True, slots=True)
 class NodeValues:
@@ -210,8 +216,9 @@ class _TokenValue:
 
 
 def present(chain_id: int, wallet: Address, bag: BagRecord, node_values: NodeValues, policy: Policy) -> MyBag:
-    """Every field of the answer."""
+    """Every field of the answer. While the index is behind the balances, costs and gains are not known."""
     rows, sums, gone = [], [], 0
+    is_behind = bag.is_behind(node_values.head)
     for holding in bag.held:
         label = bag.labels[holding.token_id]
         view = node_values.views.tokens.get(label.address, WalletToken())
@@ -219,6 +226,8 @@ def present(chain_id: int, wallet: Address, bag: BagRecord, node_values: NodeVal
             gone += 1
             continue
         token_value = _value_token(holding, view.amount_raw, node_values.values.get(holding.token_id))
+        if is_behind:
+            token_value = _TokenValue(token_value.worth_wei, None, None)
         rows.append(
             _present_row(
                 holding, bag, label, view, node_values.values.get(holding.token_id), token_value, policy
@@ -242,7 +251,7 @@ def present(chain_id: int, wallet: Address, bag: BagRecord, node_values: NodeVal
         at_least=bag.is_part,
         holdings=rows,
     )
-    text = _describe(answer, sum(worths), sum(gains), bag)
+    text = _describe(answer, sum(worths), sum(gains), bag, is_behind)
     return msgspec.structs.replace(answer, text=text)
 
 
@@ -358,8 +367,13 @@ def _eth_or_none(wei: int | None) -> str | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord) -> str:
+def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord, is_behind: bool) -> str:
     rows = answer.holdings
+    if not bag.held and is_behind:
+        return (
+            f"Up to block {answer.block:,} this wallet held no token that the index knows. Later blocks are "
+            "not read yet: retry in a few seconds."
+        )
     if not bag.held:
         return "This wallet holds no token that the index knows. It may hold tokens that were never traded."
     count = format_count(len(rows), "token")
@@ -378,6 +392,11 @@ def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord) -> s
     if answer.gain_eth is not None:
         gain = "a gain" if gain_wei >= 0 else "a loss"
         sentences.append(f"Against what was paid, that is {gain} of {format_eth(abs(gain_wei))}.")
+    if is_behind and answer.at_block is not None:
+        sentences.append(
+            f"Trades after block {answer.block:,} are not read yet: what the wallet paid since, its gains, "
+            "and tokens that it bought since are left out."
+        )
     if answer.unvalued and answer.at_block is not None:
         unknown = f"We could not find out whether {format_count(answer.unvalued, 'token')} can be sold"
         sentences.append(f"{unknown}: this is not a pass.")
@@ -454,9 +473,13 @@ async def my_bag(ctx: Context, params: Nothing, account: Account) -> UseCaseAnsw
 async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCaseAnswer[MyBag]:
     """The same for any wallet. Raises ServiceFull (busy)."""
     meter = Meter()
+    head: ChainHead | None = None
+    with contextlib.suppress(NodeFault, ServiceFull):
+        head = await ctx.heads.read_now()
+        await wait_for_index(ctx, head.block.number)
     async with reading(ctx) as (connection, index_cursor):
         bag = await _read_bag(connection, wallet, index_cursor)
-    node_values = await _read_node(ctx, wallet, bag, values, meter)
+    node_values = await _read_node(ctx, head, wallet, bag, values, meter)
     answer = present(ctx.chain_id, wallet, bag, node_values, ctx.policy)
     return UseCaseAnswer(answer, counted=node_values.head is not None or not bag.held, meter=meter)
 
@@ -481,13 +504,12 @@ async def _read_bag(connection: Connection, wallet: Address, index_cursor: Curso
 
 
 async def _read_node(
-    ctx: Context, wallet: Address, bag: BagRecord, values: BagValuation, meter: Meter
+    ctx: Context, head: ChainHead | None, wallet: Address, bag: BagRecord, values: BagValuation, meter: Meter
 ) -> NodeValues:
     """Reads balances and values at the head; empty if the node does not answer."""
-    if not bag.held:
-        return NodeValues(None, UNREAD, {})
+    if head is None or not bag.held:
+        return NodeValues(head, UNREAD, {})
     try:
-        head = await ctx.heads.read_now()
         views = await _read_views(ctx, wallet, bag, head, meter)
     except (NodeFault, ServiceFull):
         return NodeValues(None, UNREAD, {})

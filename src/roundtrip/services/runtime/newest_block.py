@@ -26,8 +26,8 @@ async def head_of_index(ctx: Context) -> tuple[ChainHead, int]:
     answer from before it; and the newest indexed block, 0 if not known. Raises NodeFault."""
     head = ctx.heads.current()
     try:
-        async with asyncio.timeout(ctx.index_patience_s), ctx.pool.acquire() as connection:
-            indexed = await cursor.newest_number(connection) or 0
+        async with asyncio.timeout(ctx.index_patience_s):
+            indexed = await _newest_indexed(ctx)
     except DATABASE_FAULTS:
         return head, 0
     return (head if indexed <= head.block.number else await ctx.heads.refresh()), indexed
@@ -54,6 +54,24 @@ async def wait_for_block(ctx: Context, number: int) -> None:
         pass
     if head.block.number < number:
         raise block_missing_error(number)
+
+
+async def wait_for_index(ctx: Context, number: int) -> None:
+    """Waits until the index has that block, for as long as ``wait_for_block`` waits: the caller says what it
+    does not know where the index is still behind. Returns at once if it is far behind or cannot be asked."""
+    try:
+        async with asyncio.timeout(REACH_S):
+            indexed = await _newest_indexed(ctx)
+            while indexed < number <= indexed + MAX_AHEAD:
+                await asyncio.sleep(_EVERY_S)
+                indexed = await _newest_indexed(ctx)
+    except DATABASE_FAULTS:
+        pass
+
+
+async def _newest_indexed(ctx: Context) -> int:
+    async with ctx.pool.acquire() as connection:
+        return await cursor.newest_number(connection) or 0
 
 
 async def retry_at_newest(ctx: Context, run: Callable[[], Awaitable[A]]) -> A:
