@@ -78,8 +78,9 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
     if trade is not None:
         size = f"of a round trip of {trade.paid.amount} {trade.paid.asset}"
         is_sold = trade.round_trip_loss_bps is not None
-        loss = f"{_percent(trade.round_trip_loss_bps)} {size}" if is_sold else "not known: it was not sold"
-        rows.append(("loss", loss))
+        rows.append(
+            ("loss", f"{_percent(trade.round_trip_loss_bps)} {size}" if is_sold else _part(card.grid))
+        )
         fees = _percent(trade.fees_bps)
         if cost is not None:
             fees += f": pool {_percent(cost.pool_bps)}, token's tax {_percent(cost.tax_bps)}"
@@ -99,6 +100,20 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
     rows.append(("owner", _owner(answer)))
     rows.append(("as of", f"block {card.block:,}, {card.block_at:%Y-%m-%d %H:%M:%S} UTC"))
     return rows
+
+
+def _part(grid: "CheckGrid") -> str:
+    """The losses of what sold where the whole did not at once; each row's first."""
+    sold = []
+    for row in grid.rows:
+        cell = next((cell for cell in row.cells if cell is not None and cell.loss_bps is not None), None)
+        if cell is not None:
+            after = f"after {format_duration(cell.delay_s)}" if cell.delay_s else "at once"
+            sold.append((row.label, after, _percent(cell.loss_bps)))
+    if not sold:
+        return "not known: it was not sold"
+    label, after, loss = sold[0]
+    return f"not known for the whole; {loss} in: {label[0].lower()}{label[1:]}, {after}"
 
 
 def _venue(answer: "Check") -> str:
