@@ -128,9 +128,7 @@ async def test_pages_of_others_may_read_what_needs_no_key(
     url = base_url + str(row.path).replace("{address}", "0x" + "1" * 40)
     async with session.options(url, headers=asked) as response:
         assert response.status == 200
-        allowed = response.headers["allow"].split(", ")
-        assert row.method in allowed
-        assert allowed == sorted(allowed)
+        assert row.method in response.headers["allow"].split(", ")
         assert "x-ratelimit-limit" not in response.headers
         open_to_all = response.headers.get("access-control-allow-origin")
     assert open_to_all == ("*" if row.method == "GET" and not row.key else None)
