@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
-from roundtrip.domain.base.figures import format_count, format_duration, format_percent
+from roundtrip.domain.base.figures import format_count, format_duration, format_percent, format_sold_loss
 from roundtrip.domain.base.names import clean
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import ListedToken, find_listed
@@ -77,10 +77,10 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
         rows.append(("looks like", f"{original.symbol}, a listed token at {original.address}; it is another"))
     if trade is not None:
         size = f"of a round trip of {trade.paid.amount} {trade.paid.asset}"
-        is_sold = trade.round_trip_loss_bps is not None
-        rows.append(
-            ("loss", f"{_percent(trade.round_trip_loss_bps)} {size}" if is_sold else _part(card.grid))
-        )
+        loss = _part(card.grid)
+        if trade.round_trip_loss_bps is not None:
+            loss = f"{format_sold_loss(trade.round_trip_loss_bps, card.sold_bps)} {size}"
+        rows.append(("loss", loss))
         fees = _percent(trade.fees_bps)
         if cost is not None:
             fees += f": pool {_percent(cost.pool_bps)}, token's tax {_percent(cost.tax_bps)}"

@@ -419,3 +419,25 @@ async def test_dear_calls_do_not_make_a_good_token_a_trap(
 
 def _code(path: str) -> str:
     return compile_contract(PROJECT / "contracts" / path)
+
+
+async def test_eth_for_a_stranger_is_no_price_impact(ctx: Context, built: Built, wallet: Wallet) -> None:
+    token, stranger = built.tokens["plain"], "0x" + "ab" * 20
+    swap = steps_of(wallet, token, VENUES["plain"], ETH // 10)
+    alone = await simulated(ctx, wallet.address, *swap)
+    result = await simulated(ctx, wallet.address, *swap, Step(stranger, "0x", ETH // 50))
+    impact_bps = alone.answer["sellBack"]["priceImpactBps"]
+    assert impact_bps < 100
+    assert abs(result.answer["sellBack"]["priceImpactBps"] - impact_bps) <= 1
+    assert (result.code, result.answer["sellBack"]["roundTripLossBps"] > 1500) == ("high_loss", True)
+    assert "fewer tokens" not in result.text
+    assert "0.02 eth of what it spends leaves for other addresses." in result.text
+
+
+async def test_a_bait_pool_leaves_the_sell_in_the_fair_pool_proven(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    token = built.tokens["hook_bait"]
+    for _ in range(4):
+        result = await simulated(ctx, wallet.address, *steps_of(wallet, token, VENUES["plain"], ETH // 10))
+        assert (result.code, result.level) == ("ok", "ok"), result.text

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.look_alikes import ListedToken
@@ -49,6 +49,17 @@ def test_a_line_shows_strangers_words_as_words() -> None:
 def test_a_card_begins_with_level_and_word() -> None:
     assert printed(draw_card(*answered())).split("\n")[1].strip() == "DANGER  Honeypot: you cannot sell"
     assert "WARN  Sells, with a warning" in printed(draw_card(*answered(hour=True)))
+
+
+def test_a_loss_says_for_how_much_of_it_it_holds() -> None:
+    part = sold(41, 6001, BPS)
+    found = evidence(
+        venue(refused_cells(full=part, full_again=part, hour=part, day=part, half=sold(41, 5000)))
+    )
+    judgement = judge(found, POLICY)
+    answer, card = present(found, judgement, POLICY, 0.0), read_card(found, judgement, False, POLICY)
+    text = " ".join(printed(draw_card(answer, card)).split())
+    assert "loss 0.41 % for the 60.01 % of it that sold of a round trip of 0.1 eth" in text
 
 
 def test_a_card_without_proof_does_not_say_that_there_is_no_venue() -> None:

@@ -271,7 +271,9 @@ def _allowances(
         if pair.spender in (wallet, ZERO_ADDRESS) or before is None or after is None:
             continue
         raw = None if pair.via in ("all", "operator") and after[0] else after[0]
-        allowance = Allowance(pair.token, pair.spender, raw, pair.via)
+        allowance = Allowance(
+            pair.token, pair.spender, raw, pair.via, _covers_held(results, watched, pair, raw)
+        )
         if after[0] and after > before and (after[0] > before[0] or pair.via == "permit2"):
             found["raised"].append(allowance)
         elif after[0] < before[0]:
@@ -279,6 +281,15 @@ def _allowances(
         elif after[0]:
             found["standing"].append(allowance)
     return found
+
+
+def _covers_held(results: Results, watched: WatchedAssets, pair: Pair, raw: int | None) -> bool:
+    """Whether an amount is no less than what the wallet holds of the token after the calls; False where it
+    holds none, or that was not read."""
+    if raw is None or pair.token not in watched.tokens or pair.via not in ("erc20", "permit2"):
+        return False
+    held_raw = _uint(results, f"after-token-{watched.tokens.index(pair.token)}")
+    return bool(held_raw) and held_raw is not None and raw >= held_raw
 
 
 def _read_allowance(step: StepResult, pair: Pair, now_s: int) -> tuple[int, int] | None:

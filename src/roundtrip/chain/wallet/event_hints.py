@@ -39,7 +39,8 @@ class _HintRawLog(msgspec.Struct):
 @dataclass(frozen=True, slots=True)
 class Hints:
     """``emitters``: contracts that emitted an event in the calls. ``incoming``, ``outgoing``, ``items``:
-    those that reported a transfer to the wallet, from it, and of a collection's items from it. ``pairs``: the
+    those that reported a transfer to the wallet, from it, and of a collection's items from it.
+    ``collections``: those that reported the transfer of an item with a number (ERC-721). ``pairs``: the
     wallet's allowances in events. ``unread``: whether some events could not be read."""
 
     emitters: tuple[Address, ...] = ()
@@ -48,11 +49,12 @@ class Hints:
     items: tuple[Address, ...] = ()
     pairs: tuple[Pair, ...] = ()
     unread: bool = False
+    collections: tuple[Address, ...] = ()
 
 
 def read_hints(results: Results, wallet_calls: WalletCalls, permit2_at: Address) -> Hints:
     """Collects the hints from the events of the calls."""
-    contracts: dict[str, dict[Address, None]] = {"to": {}, "from": {}, "items": {}, "all": {}}
+    contracts: dict[str, dict[Address, None]] = {"to": {}, "from": {}, "items": {}, "all": {}, "numbered": {}}
     pairs: dict[Pair, None] = {}
     unread = False
     for n in range(len(wallet_calls.calls)):
@@ -69,11 +71,12 @@ def read_hints(results: Results, wallet_calls: WalletCalls, permit2_at: Address)
         except (msgspec.DecodeError, ValueError, RecursionError):
             unread = True
     emitters, incoming, outgoing, items = (tuple(contracts[key]) for key in ("all", "to", "from", "items"))
-    return Hints(emitters, incoming, outgoing, items, tuple(pairs), unread)
+    return Hints(emitters, incoming, outgoing, items, tuple(pairs), unread, tuple(contracts["numbered"]))
 
 
 def _directions(topics: tuple[str, ...], wallet: Address) -> list[str]:
-    """The directions of a transfer event: to the wallet, from it, or items from it."""
+    """The directions of a transfer event: to the wallet, from it, or items from it; and whether it is of an
+    item with a number."""
     if not topics:
         return []
     if topics[0] in (TRANSFER_SINGLE, TRANSFER_BATCH):
@@ -83,7 +86,8 @@ def _directions(topics: tuple[str, ...], wallet: Address) -> list[str]:
     if topics[0] != erc20.TRANSFER_TOPIC:
         return []
     sides = ((1, "from"), (2, "to"))
-    return [direction for index, direction in sides if abi.topic_address(topics, index) == wallet]
+    directions = [direction for index, direction in sides if abi.topic_address(topics, index) == wallet]
+    return [*directions, "numbered"] if directions and abi.topic_uint(topics, 3) is not None else directions
 
 
 def _pair(address: Address, topics: tuple[str, ...], owner: Address, permit2_at: Address) -> Pair | None:

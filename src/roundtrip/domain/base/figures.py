@@ -14,6 +14,15 @@ def format_percent(bps: int) -> str:
     return f"{sign}{bps * 100 // BPS:,}.{bps % 100:02d} %"
 
 
+def format_sold_loss(loss_bps: int, sold_bps: int | None) -> str:
+    """The loss of a sell, and what it holds for: ``0.41 % for the 60.01 % of it that sold``. ``sold_bps``:
+    the part that sold; None: not known."""
+    loss = format_percent(loss_bps)
+    if sold_bps is None or sold_bps >= BPS:
+        return loss
+    return f"{loss} for the {format_percent(sold_bps)} of it that sold"
+
+
 def format_count(count: int, noun: str, plural: str | None = None) -> str:
     """A count and its noun: ``1 wallet``, ``1,234 wallets``. ``plural``: where it is not the noun and s."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
@@ -22,6 +31,11 @@ def format_count(count: int, noun: str, plural: str | None = None) -> str:
 def format_amount(raw: int, decimals: int) -> str:
     """``raw`` base units with four significant digits, cut toward zero: never more than there is."""
     return _format_digits(raw, decimals, _DIGITS)
+
+
+def format_about(raw: int, decimals: int) -> str:
+    """As ``format_amount``, with ``about`` before it where digits are cut."""
+    return f"{'' if _cut(abs(raw), _DIGITS) == abs(raw) else 'about '}{format_amount(raw, decimals)}"
 
 
 def _format_digits(raw: int, decimals: int, digits: int) -> str:

@@ -73,17 +73,23 @@ class BalanceChange:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the calls newly allow a spender to take. ``raw`` None: all there is of a collection or a vault."""
+    """What the calls newly allow a spender to take. ``raw`` None: all there is of a collection or a vault.
+    ``covers_held``: it is no less than what the wallet holds after the calls."""
 
     token: Address
     spender: Address
     raw: int | None
     via: Literal["erc20", "permit2", "all", "operator", "item", "claim"]
+    covers_held: bool = field(default=False, compare=False)
 
     def is_unlimited(self) -> bool:
         """True for amounts that mean no limit: wallets and tokens use 2^96 - 1, 2^160 - 1 and 2^256 - 1, or
         what is left of them."""
         return self.raw is None or self.raw >= 2**128 or self.raw == 2**96 - 1
+
+    def takes_all(self) -> bool:
+        """True for an amount that means no limit, or that covers what the wallet holds."""
+        return self.covers_held or self.is_unlimited() or self.raw == 2**128 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,8 @@ class RunResult:
     unread: frozenset[Address] = frozenset()
     items: tuple[Address, ...] = ()
     """Collections of which items leave the wallet, according to their events: items have no amounts here."""
+    collections: tuple[Address, ...] = ()
+    """Collections of numbered items (ERC-721) that moved, according to their events."""
     without_code: tuple[Address, ...] = ()
     """Addresses that a call with data went to and that had no code then: their calls do nothing."""
     code_unread: tuple[Address, ...] = ()
@@ -265,13 +273,16 @@ def judge_exit(exit_: Exit, policy: Policy) -> ExitFinding:
         gap = next((gap for other in readings for gap in _gaps(other)), _NOT_SOLD)
         return ExitFinding(exit_, "unproven", venue, reading, missing=gap)
     if exit_.left_out and worst != "ok":
-        return ExitFinding(exit_, "unproven", venue, reading, missing=_NOT_EVERYWHERE)
+        return ExitFinding(exit_, "unproven", venue, reading, missing=NOT_EVERYWHERE)
     has_loss = exit_.paid_known and not exit_.free and takes_sells(reading, policy)
     return ExitFinding(exit_, worst, venue, reading, _worst_loss_bps(reading, policy) if has_loss else None)
 
 
 _NOT_SOLD = Missing("node", "one of the sells was not run")
-_NOT_EVERYWHERE = Missing("token", "the calls use so much gas that the sell was not tried in every pool")
+NOT_EVERYWHERE = Missing(
+    "token", "the gas of one request does not suffice to try the sell in every pool of the token"
+)
+"""Also where other people's pools of the token use it up."""
 
 
 def _badness(code: str) -> int:

@@ -101,7 +101,7 @@ def _without_token(outcome: TradeOutcome, ran: RunResult, spenders: Mapping[Addr
 def _lowered_text(left: Allowance, spender: str) -> str:
     if left.raw == 0:
         return f"{spender} may no longer take your {left.token}."
-    if left.is_unlimited():
+    if left.takes_all():
         return f"{spender} may still take all you hold of {left.token}."
     return f"{spender} may take less of your {left.token} than before, but still some."
 
@@ -124,10 +124,12 @@ def opening(ran: RunResult, spenders: Mapping[Address, str]) -> str:
             sentences.append(f"It lets {spender} take an item of the collection {token} from you.")
         elif allowance.is_unlimited():
             sentences.append(f"It lets {spender} take all you hold of {token}, now and later.")
-        elif allowance.spender not in spenders:
-            sentences.append(f"It lets {spender}, an address that we do not know, take some of your {token}.")
-        elif not ran.moved and not ran.has_reverted():
-            sentences.append(f"It lets {spender} take some of your {token}.")
+        else:
+            much = f"all you hold of {token}" if allowance.takes_all() else f"some of your {token}"
+            if allowance.spender not in spenders:
+                sentences.append(f"It lets {spender}, an address that we do not know, take {much}.")
+            elif not ran.moved and not ran.has_reverted():
+                sentences.append(f"It lets {spender} take {much}.")
     sentences += [f"There is no contract at {target}; the data does nothing." for target in ran.without_code]
     sentences += [
         f"We could not find out whether there is a contract at {target}; if not, the data does nothing."

@@ -6,7 +6,7 @@ from html import escape
 
 from roundtrip.channels import message_lines
 from roundtrip.domain.base import names
-from roundtrip.domain.base.figures import format_percent
+from roundtrip.domain.base.figures import format_sold_loss
 from roundtrip.domain.verdicts.risks import worst_risk
 from roundtrip.domain.verdicts.words import is_tradable, level_word
 
@@ -63,7 +63,7 @@ def describe_card(card: TokenCard) -> CardText:
     loss, loss_bps = "", check.round_trip_loss_bps
     # Of what holders cannot sell, a new wallet's loss would mislead.
     if loss_bps is not None and is_good:
-        loss = f"A round trip costs {format_percent(loss_bps)}"
+        loss = f"A round trip costs {format_sold_loss(loss_bps, check.sold_bps)}"
     risk = worst_risk(tuple(check.risks)) if loss else None
     if risk is not None:
         loss += f"; {risk.text}"

@@ -17,6 +17,7 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.verdicts.risks import Risk, list_risks
+from roundtrip.services.check.card import read_sold_bps
 from roundtrip.services.check.schema import present
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import at
@@ -43,7 +44,8 @@ _ABSENT_TTL_MS = 2_000
 
 class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     """A check in short. ``is_old``: it was made more than a day ago. ``is_fresh``: within the last
-    hour. ``holders``: real holders whose simulated sale gave a result. ``risks``: those of ``list_risks``."""
+    hour. ``holders``: real holders whose simulated sale gave a result. ``risks``: those of ``list_risks``.
+    ``sold_bps``: as in ``CheckCard``."""
 
     level: str
     code: str
@@ -56,6 +58,7 @@ class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     is_fresh: bool
     holders: int
     risks: list[Risk]
+    sold_bps: int | None = None
 
 
 class TokenCard(msgspec.Struct, frozen=True):
@@ -174,5 +177,6 @@ def _summarize(
             risks=list(
                 list_risks(evidence, judgement, policy, exposed.insiders(now_s), exposed.liquidity(now_s))
             ),
+            sold_bps=read_sold_bps(judgement),
         )
     return None

@@ -13,7 +13,6 @@ from roundtrip.domain.check.evidence import Evidence, Sold
 from roundtrip.domain.check.outlook import Prospect, describe_deep_round, prospects
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.check.sales import Sale
-from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.risks import Risk, list_risks
 from roundtrip.services.support.answer_fields import at, says
@@ -67,7 +66,7 @@ def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Poli
         block_at=at(evidence.block.timestamp_s),
         deep=deep,
         cost=None if index is None or cost is None else _cost(evidence, index, cost, policy),
-        sold_bps=None if index is None else _sold_bps(judgement.readings[index]),
+        sold_bps=read_sold_bps(judgement),
         grid=grid_of(evidence, judgement, policy),
         outlook=list(prospects(evidence, judgement, policy)),
         risks=list(list_risks(evidence, judgement, policy)),
@@ -75,10 +74,13 @@ def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Poli
     )
 
 
-def _sold_bps(reading: VenueReading) -> int | None:
-    if not isinstance(reading.full, Sale):
+def read_sold_bps(judgement: Judgement) -> int | None:
+    """How much of what was bought the shown venue's round trip sold; None: no sell, or not known."""
+    index = shown_index(judgement)
+    full = None if index is None else judgement.readings[index].full
+    if not isinstance(full, Sale):
         return None
-    return BPS if reading.full.whole else reading.full.share_bps
+    return BPS if full.whole else full.share_bps
 
 
 def _cost(evidence: Evidence, index: int, cost: Cost, policy: Policy) -> CostAnswer:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from roundtrip.chain.wallet.transactions import BlockAround, MinedTransaction, SentTransaction
 from roundtrip.domain.base.events import CurveTraded, LaunchedToken, LaunchMoved, PoolOpened
-from roundtrip.domain.base.figures import format_amount, format_count, format_eth
+from roundtrip.domain.base.figures import format_about, format_count, format_eth
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.transaction.account import (
@@ -67,7 +67,7 @@ class StepsText:
             return f"an impossible amount of {self.name_asset(moved.asset)}"
         if decimals is None:
             return f"{moved.raw:,} base units of {self.name_asset(moved.asset)}"
-        return f"{format_amount(moved.raw, decimals)} {self.name_asset(moved.asset)}"
+        return f"{format_about(moved.raw, decimals)} {self.name_asset(moved.asset)}"
 
     def format_amounts(self, moved: list[MovedAsset]) -> str:
         """A list of amounts, the first five of them."""

@@ -10,7 +10,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.base.figures import format_amount, format_shortfall
+from roundtrip.domain.base.figures import format_about, format_shortfall
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -183,7 +183,7 @@ def _text(
     answer: PracticeBought, trade: practice.PracticeTrade, decimals: int, left_wei: int, *, has_slot: bool
 ) -> str:
     sentences = [
-        f"You bought {format_amount(trade.token_raw, decimals)} of {called_by(answer.token)} for "
+        f"You bought {format_about(trade.token_raw, decimals)} of {called_by(answer.token)} for "
         f"{practice_eth(trade.eth_wei)} at block {answer.block:,}.",
         _sell_back_text(answer),
     ]

@@ -11,7 +11,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.base.figures import format_amount, format_shortfall
+from roundtrip.domain.base.figures import format_about, format_amount, format_shortfall
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -224,7 +224,7 @@ def _text(answer: PracticeSold, sale: _BookedSale) -> str:
     profit_wei = trade.profit_wei or 0
     result = f"a {'profit' if profit_wei >= 0 else 'loss'} of {format_amount(abs(profit_wei), ETH_DECIMALS)}"
     sentences = [
-        f"You sold {format_amount(trade.token_raw, decimals)} of {called_by(answer.token)} for "
+        f"You sold {format_about(trade.token_raw, decimals)} of {called_by(answer.token)} for "
         f"{practice_eth(trade.eth_wei)} at block {answer.block:,}. "
         f"It had cost {format_amount(trade.cost_wei, ETH_DECIMALS)}: {result}."
     ]
@@ -234,6 +234,10 @@ def _text(answer: PracticeSold, sale: _BookedSale) -> str:
         if profit_wei > 0:
             sentences.append("Its profit is set apart: you cannot spend it.")
     is_open = position.state == "open"
-    rest = f"{format_amount(position.held_raw, decimals)} of it" if is_open else "none of it"
-    sentences.append(f"You have {rest} left, and {practice_eth(sale.account.eth_wei)}.")
+    purse = practice_eth(sale.account.eth_wei)
+    if is_open:
+        sentences.append(f"You have {format_about(position.held_raw, decimals)} of it left, and {purse}.")
+    else:
+        # A real wallet may keep a part of it: some tokens do not let all go.
+        sentences.append(f"The practice position is closed. You have {purse}.")
     return " ".join(sentences)

@@ -35,18 +35,23 @@ class GasBudget:
         self.remaining -= gas
         return True
 
-    def plan(self, variants: list[WalletCalls], exit_gas: int) -> tuple[list[WalletCalls], int] | None:
+    def plan(
+        self, variants: list[WalletCalls], exit_gas: int, other_gas: int = 0
+    ) -> tuple[list[WalletCalls], int] | None:
         """The variants of the calls that fit beside ``exit_gas``, the gas of a sell on one venue, and the gas
-        for sells. None: the budget does not allow one of each."""
-        remaining, chosen = self.remaining - exit_gas, []
+        for sells. ``other_gas``: that of the sells on the other venues, which goes before all variants but
+        the first, as far as there is so much. None: the budget does not allow one of each."""
+        remaining, chosen = self.remaining - exit_gas, list[WalletCalls]()
+        if not variants or sum(variants[0].gas_limits) > remaining:
+            return None
+        other_gas = min(other_gas, remaining - sum(variants[0].gas_limits))
+        remaining -= other_gas
         for variant in variants:
             if (limit := sum(variant.gas_limits)) <= remaining:
                 remaining -= limit
                 chosen.append(variant)
-        if not chosen or chosen[0] is not variants[0]:
-            return None
         # A quarter is reserved for a rerun, where the calls touch assets that were not read.
-        return chosen, exit_gas + remaining * 3 // 4 if exit_gas else 0
+        return chosen, exit_gas + other_gas + remaining * 3 // 4 if exit_gas else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from roundtrip.domain.base.venue import is_curve
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check.token_index import IndexedPlace, read_places
-from roundtrip.venues.base import Call
+from roundtrip.venues.base import Call, Contracts
 
 from .touched_assets import marks
 
@@ -36,6 +36,18 @@ class KnownPlaces:
             return True
         curves = () if self.listed is None or token is None else self.listed.venues_of(token)
         return any(venue.is_curve and venue.pool == place for venue in curves)
+
+    def name_of(self, spender: Address, contracts: Contracts) -> str:
+        """The name of an exchange's contract that needs allowances, or of a launchpad's curve; else empty."""
+        names_by_address = {
+            contracts.permit2: "Permit2",
+            contracts.swap_router02: "the swap router",
+            contracts.universal_router: "the Universal Router",
+            contracts.v3_position_manager: "the v3 position manager",
+            contracts.v4_position_manager: "the v4 position manager",
+            contracts.launchpad_router: "the launchpad's router",
+        }
+        return names_by_address.get(spender) or ("the launchpad's curve" if self.is_curve(spender) else "")
 
     def with_checks(self, checks: Iterable[BuyRoundResult | object]) -> "KnownPlaces":
         """These, and the venues that checks tried."""

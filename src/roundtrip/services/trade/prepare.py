@@ -15,8 +15,8 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.calls import PLENTY_WEI
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ParamFault
-from roundtrip.domain.base.figures import format_amount, format_eth
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.figures import format_about, format_amount, format_eth, format_percent
+from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
@@ -392,8 +392,9 @@ def money_text(builder: TradeBuilder, asset: Address, raw: int) -> str:
     asset_name = quote_name(asset, builder.ctx.contracts)
     if asset_name in ("eth", "weth"):
         return format_eth(raw)
-    decimals, unit = (USDG_DECIMALS, "usdg") if asset_name == "usdg" else (builder.decimals, "tokens")
-    return f"{format_amount(raw, decimals)} {unit}"
+    if asset_name == "usdg":
+        return f"{format_amount(raw, USDG_DECIMALS)} usdg"
+    return f"{format_about(raw, builder.decimals)} tokens"
 
 
 def _expected_amount(builder: TradeBuilder, final: FinalRun) -> ExpectedAmount:
@@ -426,6 +427,8 @@ def _verdict(
         if final.cut:
             most = money_text(builder, builder.paid_in(venue), written.amount_raw)
             sentences.append(f"The venue takes at most {most} now: the trade spends only that.")
+        if builder.side == "sell":
+            sentences += _kept_sentences(builder, final)
         if builder.side == "sell" and builder.holdings.eth_wei < _gas_wei(final):
             sentences.append("The wallet does not hold enough eth for the gas.")
         if venue.is_curve:
@@ -443,6 +446,16 @@ def _cost_sentences(builder: TradeBuilder, final: FinalRun, checked: ShortCheck)
         # The check's own sentence follows.
         keeps = ""
     return [text for text in (keeps, trade_text.lowered_minimum(final.lowered_bps)) if text]
+
+
+def _kept_sentences(builder: TradeBuilder, final: FinalRun) -> list[str]:
+    """What stays in the wallet of what was to be sold, where the token lets only a part go."""
+    trade = final.done
+    taken_raw, kept_raw = trade.taken_raw("sell"), trade.taken_raw("sell") - trade.spent_raw
+    if kept_raw * BPS < taken_raw:
+        return []
+    share, kept = format_percent(kept_raw * BPS // taken_raw), money_text(builder, builder.token(), kept_raw)
+    return [f"{share} of what it sells stays in the wallet: {kept}. The token lets only the rest go."]
 
 
 def _gas_wei(final: FinalRun) -> int:

@@ -85,9 +85,10 @@ class SellBackResult:
     left_out: bool = False
     parts_left_out: bool = False
 
-    def exit(self, paid_wei: int | None, checked: Evidence | None = None) -> Exit:
+    def exit(self, paid_wei: int | None, checked: Evidence | None = None, sent_wei: int = 0) -> Exit:
         """The evidence of the sells. ``paid_wei``: the price paid; None: unknown. From ``checked`` it takes
-        the token's own refusals of sells, which routers swallow, and the crowd of a trap."""
+        the token's own refusals of sells, which routers swallow, and the crowd of a trap. ``sent_wei``: the
+        part of the price that went to other addresses beside the swap, and moved no pool's price."""
         policy = _policy(self.brought)
         known = {entry.venue: entry for entry in checked.venues} if checked is not None else {}
         market = self.brought.buy_round.run.setting.market
@@ -100,7 +101,13 @@ class SellBackResult:
             token=self.brought.buy_round.run.token,
             received_raw=self.brought.moved.raw,
             venues=tuple(
-                _with_check(self._venue(way, cells, paid or 0), known.get(way.place.venue), policy)
+                _with_check(
+                    self._venue(
+                        way, cells, paid or 0, quote_raw(sent_wei, way.place.venue.quote, market) or 0
+                    ),
+                    known.get(way.place.venue),
+                    policy,
+                )
                 for way, cells, paid in with_price or priced
             ),
             paid_known=bool(with_price),
@@ -109,14 +116,16 @@ class SellBackResult:
             left_out=self.left_out or (self.parts_left_out and not _is_refused_by(checked, policy)),
         )
 
-    def _venue(self, way: SellWay, cells: tuple[ProbeCell, ...], paid_raw: int) -> VenueEvidence:
-        received = self.brought.moved.raw
-        buy = CompletedBuy(paid_raw, received, paid_raw, self.gas)
+    def _venue(
+        self, way: SellWay, cells: tuple[ProbeCell, ...], paid_raw: int, sent_raw: int = 0
+    ) -> VenueEvidence:
+        received, swapped_raw = self.brought.moved.raw, max(0, paid_raw - sent_raw)
+        buy = CompletedBuy(swapped_raw, received, swapped_raw, self.gas)
         buys = [EnvironmentBuy("probe", 0, buy)]
         # A small buy shows the price impact of this size. In another pool than the buy's, the sell's own
         # result shows it.
         small = buy if way.opening else _small_buy(way.tried)
-        if small is not None and paid_raw:
+        if small is not None and swapped_raw:
             buys.append(EnvironmentBuy("thousandth", 0, small))
         return VenueEvidence(
             way.place.venue,
@@ -345,6 +354,12 @@ def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
     """The gas that calls with these limits may use while ``tokens`` are sold, each on one venue: the calls
     also run before the sells in pieces."""
     return (_gas_of_sells(gas_limits, policy) + sum(gas_limits)) * tokens
+
+
+def other_venues_gas(gas_limits: tuple[int, ...], tokens: list[BroughtToken], policy: Policy) -> int:
+    """The gas of calls with these limits for the sells on each token's venues beside its first."""
+    venues = sum(min(policy.most_venues, len(token.buy_round.venues_to_sell_on())) - 1 for token in tokens)
+    return _gas_of_sells(gas_limits, policy) * max(0, venues)
 
 
 def _gas_of_sells(gas_limits: tuple[int, ...], policy: Policy) -> int:

@@ -17,7 +17,7 @@ from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NodeFault, ParamFault
-from roundtrip.domain.base.figures import format_amount, format_close, format_shortfall
+from roundtrip.domain.base.figures import format_about, format_close, format_count, format_shortfall
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check import verdict_text
@@ -30,6 +30,7 @@ from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import sell_reason_text
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import (
+    NOT_EVERYWHERE,
     BalanceChange,
     CallResult,
     Exit,
@@ -59,7 +60,14 @@ from roundtrip.services.support.verdict_fields import VerdictAnswer
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.gas_budget import TOO_DEAR, GasBudget, WalletCase, usual_limits, with_gas_limits
 from roundtrip.services.trade.known_places import KnownPlaces, read_known_places
-from roundtrip.services.trade.sell_back import SellBackResult, brought_token, exit_gas, sell_all, worth_wei
+from roundtrip.services.trade.sell_back import (
+    SellBackResult,
+    brought_token,
+    exit_gas,
+    other_venues_gas,
+    sell_all,
+    worth_wei,
+)
 from roundtrip.services.trade.simulation_answer import (
     ApprovalAnswer,
     CallOutcomeAnswer,
@@ -76,6 +84,7 @@ from roundtrip.services.trade.wallet_run import (
     run_calls,
     run_watched,
     same_effects,
+    sent_elsewhere_wei,
 )
 from roundtrip.venues.base import Call, Contracts, quote_name
 
@@ -279,7 +288,9 @@ async def _run_as_sent(
     ]
     tradable = [(change, check) for change, check in checked if isinstance(check, BuyRoundResult)]
     tokens = [brought_token(check, change) for change, check in tradable]
-    planned = case.gas.plan(variants, exit_gas(usual_limits(case, rehearsed), len(tokens), case.ctx.policy))
+    limits = usual_limits(case, rehearsed)
+    least_gas = exit_gas(limits, len(tokens), case.ctx.policy)
+    planned = case.gas.plan(variants, least_gas, other_venues_gas(limits, tokens, case.ctx.policy))
     if planned is None:
         return _JudgedCalls(TradeOutcome("unproven", missing=TOO_DEAR), rehearsed)
     variants, selling_gas = planned
@@ -302,7 +313,9 @@ async def _run_as_sent(
     if tokens and sent.calls is not variants[0]:
         # With the usual gas it fails: repeat the sells with the calls as they are sent.
         sell_backs = await sell_all(sent.calls, tokens, case.meter, selling_gas)
-    exits = _exits(case, sell_backs, _cost_wei(case, full_run, result), checks)
+    exits = _exits(
+        case, sell_backs, _cost_wei(case, full_run, result), checks, sent_elsewhere_wei(case.calls, result)
+    )
     unchecked = [(change, missing) for change, missing in checked if isinstance(missing, Missing)]
     exits += tuple(
         judge_exit(Exit(change.asset, change.raw, (), False, gap=missing), case.ctx.policy)
@@ -333,8 +346,8 @@ async def _with_tokens_reason(case: WalletCase, full_run: FullRun, result: RunRe
 
 _NOT_LOOKED_AT = Missing("node", "the pools of a token that the calls bring were not read")
 _TOO_MANY_TOKENS = Missing("token", "the calls bring more tokens than one simulation sells")
-_OWN_LIMITS = (_TOO_MANY_TOKENS, TOO_MANY_ASSETS)
-"""What the caller's calls cause, and no token."""
+_OWN_LIMITS = (_TOO_MANY_TOKENS, TOO_MANY_ASSETS, NOT_EVERYWHERE)
+"""What the limits of one request cause, and no token."""
 _DIFFERENT_AS_SENT = Missing("token", "with the wallet's own eth and gas the calls do something else")
 
 
@@ -406,9 +419,14 @@ def _lost_bps(case: WalletCase, full_run: FullRun, result: RunResult) -> int | N
 
 
 def _exits(
-    case: WalletCase, sell_backs: list[SellBackResult], cost_wei: int | None, checks: list[Evidence]
+    case: WalletCase,
+    sell_backs: list[SellBackResult],
+    cost_wei: int | None,
+    checks: list[Evidence],
+    sent_wei: int,
 ) -> tuple[ExitFinding, ...]:
-    """Judges each token with its share of the cost, in proportion to what it brings back."""
+    """Judges each token with its share of the cost, in proportion to what it brings back. ``sent_wei``: the
+    part of the cost that goes elsewhere."""
     policy, shares = case.ctx.policy, [cost_wei] * len(sell_backs)
     if len(sell_backs) > 1 and cost_wei is not None:
         received_wei = [
@@ -417,7 +435,7 @@ def _exits(
         total_wei = sum(received_wei)
         shares = [cost_wei * received // total_wei if total_wei else cost_wei for received in received_wei]
     return tuple(
-        judge_exit(sell_back.exit(share, evidence), policy)
+        judge_exit(sell_back.exit(share, evidence, sent_wei * (share or 0) // (cost_wei or 1)), policy)
         for sell_back, share, evidence in zip(sell_backs, shares, checks, strict=True)
     )
 
@@ -495,6 +513,11 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     if judged.short is None:
         opening = trade_text.opening(result, spenders)
         sentences.insert(1 if outcome.code == "tx_reverts" else 0, opening)
+    sent_wei = sent_elsewhere_wei(case.calls, result)
+    if sent_wei and outcome.decided is not None:
+        sentences.append(
+            f"{format_about(sent_wei, ETH_DECIMALS)} eth of what it spends leaves for other addresses."
+        )
     if check is not None and check.verdict.level in ("danger", "unknown"):
         sentences.append(f"A check of the token says: {check.verdict.text}")
     return " ".join(part for part in sentences if part)
@@ -502,37 +525,27 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
 
 def _describe_spent(case: WalletCase, result: RunResult) -> str | None:
     """What leaves the wallet, such as "0.5 eth and 12 of the token 0x…"; None: no balance falls."""
-    texts = []
-    for change in result.moved:
-        decimals, _ = result.metadata.get(change.asset, (None, None))
-        unit = quote_name(change.asset, case.ctx.contracts)
-        if unit in _MONEY_DECIMALS:
-            text = f"{format_amount(-change.raw, _MONEY_DECIMALS[unit])} {unit}"
-        else:
-            units = "" if decimals is not None else " base units"
-            text = f"{format_amount(-change.raw, decimals or 0)}{units} of the token {change.asset}"
-        texts += [text] if change.raw < 0 else []
+    texts = [_describe_given(change, result, case.ctx.contracts) for change in result.moved if change.raw < 0]
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) or None
+
+
+def _describe_given(change: BalanceChange, result: RunResult, contracts: Contracts) -> str:
+    decimals, _ = result.metadata.get(change.asset, (None, None))
+    unit = quote_name(change.asset, contracts)
+    if unit in _MONEY_DECIMALS:
+        return f"{format_about(-change.raw, _MONEY_DECIMALS[unit])} {unit}"
+    if change.asset in result.collections and not decimals:
+        return f"{format_count(-change.raw, 'item')} of the collection {change.asset}"
+    units = "" if decimals is not None else " base units"
+    return f"{format_about(-change.raw, decimals or 0)}{units} of the token {change.asset}"
 
 
 def _known_spenders(case: WalletCase, result: RunResult) -> dict[Address, str]:
     """Those of the spenders that are known, with their names in a sentence."""
     spenders = {allowance.spender for allowance in (*result.allowances, *result.lowered)}
-    return {spender: name for spender in spenders if (name := _find_name(case, spender))}
-
-
-def _find_name(case: WalletCase, spender: Address) -> str:
-    """The name of an exchange's contract that needs allowances, or of a launchpad's curve; else empty."""
-    contracts = case.ctx.contracts
-    names_by_address = {
-        contracts.permit2: "Permit2",
-        contracts.swap_router02: "the swap router",
-        contracts.universal_router: "the Universal Router",
-        contracts.v3_position_manager: "the v3 position manager",
-        contracts.v4_position_manager: "the v4 position manager",
-        contracts.launchpad_router: "the launchpad's router",
+    return {
+        spender: name for spender in spenders if (name := case.places.name_of(spender, case.ctx.contracts))
     }
-    return names_by_address.get(spender) or ("the launchpad's curve" if case.places.is_curve(spender) else "")
 
 
 def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:

@@ -152,7 +152,7 @@ class SingleRun:
             return Missing("token", "a token that the calls move returns no balances")
         if not self.unread.isdisjoint(hints.pairs):
             return Missing("token", "a token does not return the allowances that the calls set")
-        return replace(result, items=hints.items)
+        return replace(result, items=hints.items, collections=hints.collections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +321,14 @@ def _read(case: WalletCase, calls: WalletCalls, look: AssetsToWatch, results: Re
     if isinstance(result, RunResult):
         result = result.with_given_again({(pair.token, pair.spender, pair.via) for pair in hints.pairs})
     return SingleRun(result, hints, wallet_calls.unread_pairs(results, look.watched))
+
+
+def sent_elsewhere_wei(calls: tuple[Call, ...], result: RunResult) -> int:
+    """The eth that calls without data send, where other calls pay for what is bought: no part of a swap.
+    0 where every call is of one kind."""
+    pairs = list(zip(calls, result.eth_changes_wei, strict=True))
+    sent_wei = sum(max(0, -change) for call, change in pairs if call.data == "0x")
+    return sent_wei if any(call.data != "0x" for call, _ in pairs) else 0
 
 
 def same_effects(first: RunResult, second: RunResult) -> bool:

@@ -254,6 +254,12 @@ def test_only_what_grew_is_newly_allowed() -> None:
     assert found.allowances == (Allowance(TOKEN, SPENDER, 6, "erc20"),)
 
 
+@pytest.mark.parametrize(("held", "covers"), [(5, True), (6, True), (7, False), (0, False)])
+def test_an_allowance_is_compared_with_what_is_held_at_the_end(held: int, covers: bool) -> None:
+    (allowance,) = ran(after_pair_0=did(6), before_token_0=did(1), after_token_0=did(held)).allowances
+    assert allowance.covers_held is covers
+
+
 def test_an_approval_for_all_has_no_bound() -> None:
     found = ran(after_pair_2=did(1))
     assert found.allowances == (Allowance(OTHER, SPENDER, None, "all"),)
@@ -313,6 +319,12 @@ def test_emitters_are_told_once_and_in_order() -> None:
     found = hints_of(log(TOKEN, erc20.TRANSFER_TOPIC), log(OTHER.upper().replace("0X", "0x")), log(TOKEN))
     assert found.emitters == (TOKEN, OTHER)
     assert (found.incoming, found.pairs) == ((), ())
+
+
+def test_a_transfer_with_the_number_of_an_item_is_of_a_collection() -> None:
+    went = log(OTHER, erc20.TRANSFER_TOPIC, topic(WALLET), topic(SPENDER), "0x" + "0" * 63 + "7")
+    assert (hints_of(went).outgoing, hints_of(went).collections) == ((OTHER,), (OTHER,))
+    assert hints_of(log(OTHER, erc20.TRANSFER_TOPIC, topic(WALLET), topic(SPENDER))).collections == ()
 
 
 def test_who_tells_of_a_transfer_to_the_wallet() -> None:

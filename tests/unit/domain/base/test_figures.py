@@ -110,3 +110,22 @@ def test_a_shortfall_overstates_nothing_and_says_what_is_not_exact(
 )
 def test_close(raw: int, text: str) -> None:
     assert figures.format_close(raw, 0) == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (0, "0"),
+        (-5, "-5"),
+        (12_340_000, "12,340,000"),
+        (12_345_000, "about 12,340,000"),
+        (99_999, "about 99,990"),
+    ],
+)
+def test_a_cut_amount_is_about_so_much(raw: int, text: str) -> None:
+    assert figures.format_about(raw, 0) == text
+
+
+def test_the_loss_of_a_part_names_the_part() -> None:
+    assert figures.format_sold_loss(41, 6001) == "0.41 % for the 60.01 % of it that sold"
+    assert figures.format_sold_loss(41, 10_000) == figures.format_sold_loss(41, None) == "0.41 %"

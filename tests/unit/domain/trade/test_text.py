@@ -251,3 +251,18 @@ def test_a_reason_that_speaks_of_a_limit_hints_at_a_smaller_amount(reason: str, 
     for failed in (CallResult(False, 1, reason), CallResult(False, 1, "TF", reason or "no")):
         text = sentence(TradeOutcome("tx_reverts"), ran(failed), None, POLICY)
         assert text.endswith(" A smaller amount may go through.") is hints
+
+
+def test_an_allowance_of_all_that_is_held_is_not_some() -> None:
+    stranger = f"It lets {SPENDER}, an address that we do not know, take all you hold of {TOKEN}."
+    for allowance in (
+        Allowance(TOKEN, SPENDER, 10**18, "erc20", covers_held=True),
+        Allowance(TOKEN, SPENDER, 2**128 - 1, "erc20"),
+    ):
+        assert not allowance.is_unlimited()
+        assert opening(ran(allowances=(allowance,)), {}) == stranger
+        assert opening(ran(allowances=(allowance,)), KNOWN) == (
+            f"It lets Permit2 ({SPENDER}) take all you hold of {TOKEN}."
+        )
+        lowered = sentence(TradeOutcome("ok"), replace(ran(), lowered=(allowance,)), None, POLICY)
+        assert lowered == f"It goes through. {SPENDER} may still take all you hold of {TOKEN}."

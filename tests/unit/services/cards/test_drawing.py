@@ -161,3 +161,11 @@ def test_text_that_fits_is_whole() -> None:
     assert wrap_text("one two three", 20, 1000, 2) == ["one two three"]
     assert cut_text("FOX", 50, 500) == "FOX"
     assert wrap_text("", 20, 1000, 2) == []
+
+
+def test_a_cost_says_for_how_much_of_it_it_holds() -> None:
+    partial = card(level="warn", round_trip_loss_bps=41, sold_bps=6001)
+    loss = "0.41 % for the 60.01 % of it that sold"
+    assert describe_card(partial).loss == f"A round trip costs {loss}"
+    assert loss in "".join(shown(draw_badge(partial)))
+    assert describe_card(card(sold_bps=10_000)).loss == "A round trip costs 0.60 %"

@@ -23,7 +23,8 @@ from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import parse_amount, pays
 from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
-from roundtrip.services.trade.prepare import PrepareSellParams
+from roundtrip.services.trade.final_run import FinalRun
+from roundtrip.services.trade.prepare import PrepareSellParams, _kept_sentences
 from roundtrip.services.trade.trade_builder import (
     Holdings,
     Side,
@@ -300,3 +301,14 @@ def test_an_input_error_says_what_would_be_right() -> None:
     with pytest.raises(CallerFault) as raised:
         read_address("0x12", "token", "bad_input")
     assert raised.value.message == f'token must be 0x and 40 hex digits, such as "{EXAMPLE_ADDRESS}".'
+
+
+def test_a_sell_says_what_the_token_keeps_in_the_wallet() -> None:
+    def kept(spent_raw: int, taken_raw: int = 10**24) -> list[str]:
+        done = SimpleNamespace(spent_raw=spent_raw, taken_raw=lambda side: taken_raw)
+        return _kept_sentences(builder_with("sell", {}), cast(FinalRun, SimpleNamespace(done=done)))
+
+    assert kept(10**24) == kept(10**24 + 5) == kept(10**24 - 10**19) == []
+    (text,) = kept(600_100 * 10**18)
+    assert text.startswith("39.99 % of what it sells stays in the wallet: 399,900")
+    assert text.endswith(" tokens. The token lets only the rest go.")
