@@ -77,7 +77,7 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
         rows.append(("looks like", f"{original.symbol}, a listed token at {original.address}; it is another"))
     if trade is not None:
         size = f"of a round trip of {trade.paid.amount} {trade.paid.asset}"
-        loss = "not known: it was not sold"
+        loss = _part(card.grid)
         if trade.round_trip_loss_bps is not None:
             loss = f"{format_sold_loss(trade.round_trip_loss_bps, card.sold_bps)} {size}"
         rows.append(("loss", loss))
@@ -100,6 +100,20 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
     rows.append(("owner", _owner(answer)))
     rows.append(("as of", f"block {card.block:,}, {card.block_at:%Y-%m-%d %H:%M:%S} UTC"))
     return rows
+
+
+def _part(grid: "CheckGrid") -> str:
+    """The losses of what sold where the whole did not at once; each row's first."""
+    sold = []
+    for row in grid.rows:
+        cell = next((cell for cell in row.cells if cell is not None and cell.loss_bps is not None), None)
+        if cell is not None:
+            after = f"after {format_duration(cell.delay_s)}" if cell.delay_s else "at once"
+            sold.append((row.label, after, _percent(cell.loss_bps)))
+    if not sold:
+        return "not known: it was not sold"
+    label, after, loss = sold[0]
+    return f"not known for the whole; {loss} in: {label[0].lower()}{label[1:]}, {after}"
 
 
 def _venue(answer: "Check") -> str:

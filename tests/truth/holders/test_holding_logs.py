@@ -148,6 +148,8 @@ async def test_what_a_deployer_did_is_not_told_of_logs_of_an_odd_shape(holding: 
     found = await holding.says(held, {"status": "partial", "deployer": None})
     assert found["top"][0] | {"tags": ["deployer"]} == found["top"][0]
     assert f"Its deployer {deployer} holds 71.00 % now. What else it received" in found["text"]
+    # The pool takes a little less than a quarter.
+    assert found["holders"]["inPoolsBps"] == 2499
     assert "add up to" not in found["text"].replace("do not add up to", "")
 
 

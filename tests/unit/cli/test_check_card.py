@@ -74,14 +74,22 @@ def test_a_card_has_the_grid_of_what_was_tried() -> None:
     assert "Buy for 0.1 eth, sell all" in text
     assert "sells, loss 0.60 %" in text
     assert "refused: " in text
+    assert "not known for the whole; 0.60 % in: buy for 0.1 eth, sell all, after 1 hour" in " ".join(
+        text.split()
+    )
+    assert "it was not sold" not in text
 
 
-@pytest.mark.parametrize(("wei", "size"), [(10**17, "0.1 eth"), (5 * 10**18, "5 eth")])
+@pytest.mark.parametrize(
+    ("wei", "size"), [(10**17, "0.1 eth"), (5 * 10**18, "5 eth"), (123_456 * 10**12, "0.123456 eth")]
+)
 def test_the_grid_names_the_sizes_of_its_policy(wei: int, size: str) -> None:
     policy = with_fields(POLICY, probe_wei=wei, large_wei=10 * wei)
     found = evidence(venue())
     card = read_card(found, judge(found, policy), False, policy)
     assert card.grid.rows[0].label == f"Buy for {size}, sell all"
+    assert card.cost is not None
+    assert card.cost.size == size
 
 
 def test_a_card_names_the_listed_token_that_a_symbol_looks_like() -> None:

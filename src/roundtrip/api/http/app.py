@@ -489,17 +489,17 @@ async def _reply_http_error(
     not_found_page: NotFoundPage | None, request: Request, error: Exception
 ) -> Response:
     assert isinstance(error, HTTPException)
+    named = dict(error.headers or {})
+    if "Allow" in named:
+        # The library joins a set, whose order changes with the process.
+        named["Allow"] = ", ".join(sorted(named["Allow"].split(", ")))
     if error.status_code == 405:
-        fault = CallerFault("method_not_allowed", _describe_method(request.method, error.headers))
+        fault = CallerFault("method_not_allowed", _describe_method(request.method, named))
     else:
         fault = CallerFault(
             "not_found", "There is nothing at this path. GET /v1/openapi.json lists all paths."
         )
-    headers = {
-        **(error.headers or {}),
-        "cache-control": "no-store",
-        "vary": "accept, accept-encoding, user-agent",
-    }
+    headers = {**named, "cache-control": "no-store", "vary": "accept, accept-encoding, user-agent"}
     if not_found_page is not None and prefers_html(request.headers.raw):
         page = not_found_page(request.scope, fault)
         page.headers.update(headers)
@@ -511,8 +511,8 @@ async def _reply_http_error(
     return response
 
 
-def _describe_method(method: str, headers: Mapping[str, str] | None) -> str:
-    allowed = (headers or {}).get("Allow")
+def _describe_method(method: str, headers: Mapping[str, str]) -> str:
+    allowed = headers.get("Allow")
     return f"This path does not accept {method}." + (f" It accepts {allowed}." if allowed else "")
 
 

@@ -34,6 +34,19 @@ _BY_HOST: Mapping[str, int] = MappingProxyType(
     }
 )  # fmt: skip
 """Explorers that show one chain."""
+_BY_NAME: Mapping[str, int] = MappingProxyType(
+    {
+        "ethereum": 1, "eth": 1, "optimism": 10, "bsc": 56, "bnb": 56, "bnbchain": 56,
+        "gnosis": 100, "unichain": 130, "polygon": 137, "matic": 137, "base": 8453, "arbitrum": 42161,
+        "avalanche": 43114, "avax": 43114, "blast": 81457, "linea": 59144, "scroll": 534352, "zksync": 324,
+        "sepolia": 11155111,
+    }
+)  # fmt: skip
+"""Names of chains in links. This service's own chain is not another one, and not here."""
+_CHAIN_VALUE = re.compile(
+    r"[?&#](?:chain|chain_?id|network)=([a-z0-9-]{1,12})(?![a-z0-9-])", re.IGNORECASE | re.ASCII
+)
+_REST = re.compile(r"[^\s]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,14 @@ def find_words(text: str) -> tuple[PastedWord, ...]:
     chains: dict[str, int | None] = {}
     for match in _WORD.finditer(text):
         word = "0x" + match["digits"].lower()
-        chain_id = int(match["chain"]) if match["chain"] else _find_chain(text[: match.start()])
+        after = _REST.match(text[match.end() : match.end() + _MAX_BEFORE])
+        chain_id = (
+            int(match["chain"])
+            if match["chain"]
+            else _find_chain(
+                text[max(0, match.start() - _MAX_BEFORE) : match.start()], after[0] if after else ""
+            )
+        )
         if chains.get(word) is None:
             chains[word] = chain_id
     return tuple(PastedWord(word, chain_id) for word, chain_id in chains.items())
@@ -70,12 +90,26 @@ def find_only_word(text: str) -> PastedWord | None:
     return words[0] if len(words) == 1 else None
 
 
-def _find_chain(before: str) -> int | None:
-    """The chain that the text before an address names for it."""
-    before = before[-_MAX_BEFORE:]
+def _find_in_link(link: str) -> int | None:
+    """The chain that a segment of a link's path, or a value of its query, names; None: it names none."""
+    for segment in link.partition("?")[0].split("/")[3:]:
+        if (chain_id := _BY_NAME.get(segment.lower())) is not None:
+            return chain_id
+    for value in _CHAIN_VALUE.findall(link):
+        if value.isdecimal():
+            return int(value)
+        if (chain_id := _BY_NAME.get(value.lower(), 1 if value.lower() == "mainnet" else None)) is not None:
+            return chain_id
+    return None
+
+
+def _find_chain(before: str, after: str) -> int | None:
+    """The chain that the text before an address, or the rest of a link after it, names for it."""
     if caip := _CAIP.search(before):
         return int(caip[1])
     if short := _SHORT_NAME.search(before):
         return _BY_SHORT_NAME.get(short[1].lower())
     host = _HOST.search(before)
-    return None if host is None else _BY_HOST.get(host[1].lower())
+    if host is None:
+        return None
+    return _BY_HOST.get(host[1].lower()) or _find_in_link(before[host.start() :] + after)

@@ -11,7 +11,7 @@ from roundtrip.chain.simulate.probe_plans import main_wallet, measured_wallet
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_amount, format_count, format_eth
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.base.venue import LAUNCHPAD_KINDS
 from roundtrip.domain.check.crowd_reading import taken_bps
 from roundtrip.domain.check.evidence import (
@@ -38,8 +38,8 @@ Came = Literal["sells", "refused", "unknown"]
 
 
 def format_size(size: Size, policy: Policy) -> str:
-    """A size as people say it, such as ``0.1 eth``."""
-    return format_eth(size_wei(size, policy))
+    """A size with all its digits, such as ``0.123456 eth``: it names what was asked for."""
+    return f"{plain_decimal(size_wei(size, policy), 18)} eth"
 
 
 class GridTrade(msgspec.Struct, frozen=True, rename="camel"):

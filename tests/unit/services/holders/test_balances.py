@@ -1,12 +1,14 @@
 """What a token tells of its holders, held against its transfers."""
 
+from random import Random
+
 import pytest
 
 from roundtrip.chain.holders.views import Views
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import HolderColumns
-from roundtrip.services.holders.balances import compare_to_logs
-from unit.domain.holding import address, book
+from roundtrip.services.holders.balances import _wallets_to_read, compare_to_logs
+from unit.domain.holding import POOL, address, book
 
 A, B = address(0xA1), address(0xA2)
 AT = BlockRef(2_000, "0x" + "ab" * 32, 1_760_000_000)
@@ -61,3 +63,9 @@ def test_of_another_block_nothing_is_held_against_it() -> None:
     found = compare_to_logs(book({A: 5}), AT, ALL, Views(None, {A: 7, B: None}, {}))
     assert (found.drifts, found.supply_raw, found.by_wallet) == (False, ALL, {A: 7})
     assert found.unread == {B}
+
+
+def test_a_pool_that_no_readable_log_names_is_read() -> None:
+    made = book({A: 5})
+    assert POOL in made.beginning.places.pools - made.wallets.keys()
+    assert POOL in _wallets_to_read(made, (), Random(1))
