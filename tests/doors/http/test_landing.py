@@ -138,7 +138,11 @@ async def test_pages_of_others_may_read_what_needs_no_key(
 
 
 async def test_what_is_not_served_says_what_is(base_url: str, session: aiohttp.ClientSession) -> None:
-    for path, methods in (("/v1/health", {"GET", "HEAD", "OPTIONS"}), ("/mcp", {"POST", "OPTIONS"})):
+    for path, methods in (
+        ("/v1/health", {"GET", "HEAD", "OPTIONS"}),
+        ("/v1/keys/nonce", {"POST", "OPTIONS"}),
+        ("/mcp", {"POST", "OPTIONS"}),
+    ):
         async with session.delete(base_url + path) as response:
             assert response.status == 405
             assert response.headers["allow"] == ", ".join(sorted(methods))

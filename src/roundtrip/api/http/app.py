@@ -15,7 +15,7 @@ from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundtrip.api.admission.gate import Gate
@@ -263,6 +263,16 @@ class PathEndpoint:
         await self.by_method["GET" if method == "HEAD" else method](scope, receive, send)
 
 
+class PathRoute(Route):
+    """One path with all its methods: a method that it does not take is refused (405), and not taken by a path
+    with a parameter in its place."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """As the library, except that the path decides alone."""
+        match, child = super().matches(scope)
+        return Match.FULL if match is Match.PARTIAL else match, child
+
+
 @dataclass(frozen=True, slots=True)
 class McpEndpoint:
     """POST /mcp. Checks a key at the end of the path first, then reads the body with this service's own size
@@ -363,9 +373,10 @@ def _build_routes(
     door: McpDoor,
     drains: Callable[[], bool],
 ) -> list[Route]:
-    routes = [
-        Route(path, endpoint, methods=endpoint.methods())
-        for path, endpoint in _group_by_path(dispatch, callers, hub, warm).items()
+    endpoints = _group_by_path(dispatch, callers, hub, warm)
+    routes: list[Route] = [
+        PathRoute(path, endpoints[path], methods=endpoints[path].methods())
+        for path in sorted(endpoints, key=lambda path: "{" in path)
     ]
     for path, document in documents().items():
         routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
