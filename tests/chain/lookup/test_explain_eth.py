@@ -81,7 +81,7 @@ async def test_a_sell_for_eth_that_was_not_measured_is_no_gift(
     assert (answer.eth_by, answer.incomplete, sums(answer)) == ("events", True, ({plain: held}, {}))
     assert answer.steps[0].got is not None
     assert answer.steps[0].got.asset == "weth"
-    assert "and got an amount of eth that we could not find out (the pool paid 0.09" in answer.text
+    assert "and got an amount of eth that we could not find out (the pool paid about 0.09" in answer.text
 
 
 async def test_a_sell_whose_eth_went_elsewhere_is_told_as_that(
