@@ -53,7 +53,7 @@ def approved(amount_raw: int, spender: Address = BOB) -> TransactionStep:
 @pytest.mark.parametrize(
     ("step", "says"),
     [
-        (BUY, f"{ALICE} bought 1,234,000,000 {NAMED} for 0.1 eth in the v3 pool {POOL}"),
+        (BUY, f"{ALICE} bought about 1,234,000,000 {NAMED} for 0.1 eth in the v3 pool {POOL}"),
         (replace(BUY, to=BOB), f"the v3 pool {POOL}, delivered to {BOB}"),
         (SEND, f"{ALICE} sent 7 {NAMED} to {BOB}"),
         (replace(SEND, actor=BOB, to=ALICE), f"{TOKEN} says that {BOB} sent 7 {NAMED} to {ALICE}"),
@@ -81,7 +81,7 @@ def test_steps_are_one_a_line() -> None:
     summary = TransactionSummary("trade", (BUY, SEND, SEND), (), (), (), 2)
     effect = WalletEffect(ALICE, {ZERO_ADDRESS: -ETH // 10, TOKEN: 5 * ETH}, "balance", False)
     assert describe_transaction(TEXTS, SENT, summary, effect, MINED, AROUND).split("\n") == [
-        f"{ALICE} bought 1,234,000,000 {NAMED} for 0.1 eth in the v3 pool {POOL}.",
+        f"{ALICE} bought about 1,234,000,000 {NAMED} for 0.1 eth in the v3 pool {POOL}.",
         f"{ALICE} sent 7 {NAMED} to {BOB} (2 times).",
         "Contracts that are not pools we know reported 2 trades: we ignored them. "
         f"In total {ALICE} paid 0.1 eth and got 5 {NAMED}, not counting the fee. "
