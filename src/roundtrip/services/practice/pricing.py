@@ -51,7 +51,7 @@ from roundtrip.venues import abi, erc20
 _VALID_S = 20 * 60
 _SLIPPAGE_BPS = 100
 _READ_GAS = 300_000
-_MAX_EXPLAINED = 3
+_MAX_EXPLAINED = 1
 """Limit of checks that one account's page makes."""
 _NO_RATE = Missing("node", "the eth price of the money that its pool takes is not known")
 
@@ -344,7 +344,7 @@ async def add_tokens_reasons(
     ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], values: Sequence[Valued], meter: Meter
 ) -> list[Valued]:
     """The values. A refusal for which a router gives no reason gets the one that the token gives to a check,
-    as in a sell; only the first few are checked, and one whose check fails stays as it is."""
+    as in a sell; at most ``_MAX_EXPLAINED`` are checked, and one whose check fails stays as it is."""
 
     async def explain(refused: RefusedCall, token: Address, own: Meter) -> RefusedCall:
         try:
