@@ -38,6 +38,7 @@ NO_HOLDER = Missing("token", "we know no wallet that holds this much of it and c
 NOTHING = RefusedCall("sell", "nothing comes back for it", 0)
 TOO_MUCH = RefusedCall("sell", "together with what was sold just before, it is more than sells at once", 0)
 NO_PLACE = RefusedCall("sell", "no pool buys it for eth or usdg", 0)
+BETWEEN_VENUES = Missing("token", "its curve is closed and its pool has not opened")
 NO_SELL = (NOTHING, TOO_MUCH, NO_PLACE)
 """Refusals in our own words, not the token's."""
 NOT_TOLD = Missing("node", "the node did not answer")
@@ -179,10 +180,12 @@ def _build_facts_plan(case: HoldingCase) -> Plan:
 @dataclass(frozen=True, slots=True)
 class HoldingSells:
     """``states`` of all places; ``values``: for each place that was tried, the proceeds of each of
-    ``HoldingCase.amounts`` in the place's quote."""
+    ``HoldingCase.amounts`` in the place's quote. ``awaits_pool``: a launch that is on its curve, or between
+    that and its pool."""
 
     states: Mapping[VenuePlace, PoolFacts | Missing]
     values: Mapping[VenuePlace, tuple[int | RefusedCall | Missing, ...]]
+    awaits_pool: bool = False
 
     def with_more(self, other: "HoldingSells") -> "HoldingSells":
         """These sells, and those at places that were tried later or again. What is known is not replaced by
@@ -198,7 +201,8 @@ class HoldingSells:
             )
             for place, tried in other.values.items()
         }
-        return HoldingSells({**self.states, **states}, {**self.values, **values})
+        awaits_pool = self.awaits_pool or other.awaits_pool
+        return HoldingSells({**self.states, **states}, {**self.values, **values}, awaits_pool)
 
 
 def read_sells(
@@ -219,7 +223,8 @@ def read_sells(
         values[place] = tuple(
             _value_place(case, place, raw, answers, control, insiders) for raw in case.amounts()
         )
-    return HoldingSells(states, values)
+    awaits_pool = isinstance(launch, LaunchRecord) and launch.phase in ("curve", "swept")
+    return HoldingSells(states, values, awaits_pool)
 
 
 def _find_results(answers: Mapping[Hashable, BatchAnswer], key: Hashable) -> Results | Missing:
@@ -416,7 +421,7 @@ def value_holding(case: HoldingCase, sells: HoldingSells) -> tuple[int, Venue] |
     counted = _select_sells(case, sells)
     if not counted:
         gaps = [state for state in sells.states.values() if isinstance(state, Missing)]
-        return gaps[0] if gaps else _explain_no_place(case)
+        return gaps[0] if gaps else _explain_no_place(case, sells)
     ranked = sorted(counted, key=lambda place: _read_depth_wei(case, place, sells), reverse=True)
     total = {place: _to_wei(case, place, counted[place][0]) for place in ranked}
     best = _find_best(total)
@@ -451,7 +456,9 @@ def _may_be_there(state: PoolFacts | Missing) -> bool:
     return isinstance(state, Missing) or state.exists
 
 
-def _explain_no_place(case: HoldingCase) -> RefusedCall | Missing:
+def _explain_no_place(case: HoldingCase, sells: HoldingSells) -> RefusedCall | Missing:
+    if sells.awaits_pool:
+        return BETWEEN_VENUES
     return NO_PLACE if case.complete else Missing("node", "the pools that trade it are not known")
 
 
