@@ -106,6 +106,16 @@ class Scoring:
         async with asyncio.timeout(WAIT_S):
             await asyncio.gather(*await worker.take())
 
+    async def find_failed(self) -> list[tuple[str, bool]]:
+        """Works off what the sync enqueued; the failed sells known then: hash, and whether it is known to be
+        refused."""
+        await self.follows()
+        worker = Worker(self.ctx, {"failed_sell": KINDS["failed_sell"]}, lambda: 0.5)
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.gather(*await worker.take())
+        rows = await self.ctx.pool.fetch("SELECT tx_hash, refused FROM facts.failed_sell ORDER BY at_s")
+        return [("0x" + row["tx_hash"].hex(), row["refused"]) for row in rows]
+
     async def failure(self) -> str | None:
         """What the job says that went wrong."""
         found: str | None = await self.ctx.pool.fetchval("SELECT last_error FROM jobs.job")
@@ -155,6 +165,6 @@ async def begun(ground: Ground, pool: asyncpg.Pool) -> Scoring:
     """Nothing was checked or reported yet."""
     await pool.execute(
         "TRUNCATE jobs.job, facts.evidence, facts.score, facts.score_count, facts.score_cursor,"
-        " facts.score_token, facts.score_wait, accounts.verdict_report CASCADE"
+        " facts.score_token, facts.score_wait, facts.failed_sell, accounts.verdict_report CASCADE"
     )
     return Scoring(ground, replace(ground.ctx, pool=pool, now_s=time.time))

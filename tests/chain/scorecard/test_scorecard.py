@@ -2,15 +2,19 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import asyncpg
 import pytest
 
+from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.scorecard.failed_sells import NO_SELL, OWN_REASON
+from roundtrip.services.scorecard.failed_sells import NO_SELL, OWN_REASON, find_failed_sell
 from roundtrip.services.scorecard.report_review import AGAIN_S, NEVER_CAME
+from roundtrip.services.valuation.holdings import Valued
+from roundtrip.store.scorecard import failed_sells
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import context_for
@@ -18,7 +22,7 @@ from support.ground import Ground, view
 from support.holding_asked import copied
 from support.scoring import ETH, PROBE, Scoring, begun
 from support.trader import Market, Trader
-from support.wallet import calldata
+from support.wallet import Step, calldata
 
 
 @pytest.fixture
@@ -222,6 +226,104 @@ async def test_without_a_node_nothing_is_settled_however_long_it_is_away(
         assert "NodeFault" in (await scoring.failure() or "")
     await scoring.work()
     assert await scoring.scores() == [("ok", "right", "sold")]
+
+
+# --- sells that failed -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("others_sold", [False, True])
+async def test_a_real_sell_that_the_token_refuses_makes_an_ok_wrong(
+    scoring: Scoring, others_sold: bool
+) -> None:
+    token = scoring.token("zoo/pausable_owner.vy")
+    assert await scoring.checked(token) == "ok"
+    wallet = scoring.buyer(token)
+    if others_sold:
+        scoring.sells(scoring.buyer(token, "a quick one"), token)
+    scoring.does(token, "setSelling(bool)", False)
+    tx_hash = scoring.sells(wallet, token)
+    assert await scoring.find_failed() == [(tx_hash, True)]
+    await scoring.over()
+    assert await scoring.scores() == [("ok", "wrong", "failed")]
+    (mistake,) = (await scoring.card()).mistakes
+    assert (mistake.transaction, mistake.wallet) == (tx_hash, wallet.address)
+
+
+_SWAP = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
+
+
+@pytest.mark.parametrize("why", ["minimum", "deadline", "approval", "gas"])
+async def test_a_sell_that_fails_for_its_own_reason_counts_for_nothing(scoring: Scoring, why: str) -> None:
+    token = scoring.token()
+    assert await scoring.checked(token) == "ok"
+    wallet = scoring.buyer(token)
+    router, weth = (scoring.ground.built.contracts[name] for name in ("swapRouter02", "weth"))
+    raw = wallet.tokens(token)
+    if why != "approval":
+        assert wallet.send(token, calldata("approve(address,uint256)", router, raw)).ok
+    least = ETH if why == "minimum" else 0
+    data = calldata(_SWAP, (token, weth, 3000, wallet.address, raw, least, 0))
+    if why == "deadline":
+        data = calldata("multicall(uint256,bytes[])", 1, [bytes.fromhex(data[2:])])
+    if why == "gas":
+        (queued,) = wallet.queue([Step(router, data)], 60_000, 10**12, 0)
+        assert not wallet.receipt(queued).ok
+    else:
+        assert not wallet.send(router, data).ok
+    await scoring.follows()
+    assert await scoring.ctx.pool.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'failed_sell'") == 1
+    assert await scoring.find_failed() == []
+    await scoring.over()
+    assert await scoring.scores() == [("ok", "undecided", "no_sell")]
+
+
+async def test_a_failed_sell_of_which_the_node_has_no_state_leaves_no_ok_right(scoring: Scoring) -> None:
+    token = scoring.token("zoo/pausable_owner.vy")
+    assert await scoring.checked(token) == "ok"
+    wallet = scoring.buyer(token)
+    scoring.sells(scoring.buyer(token, "a quick one"), token)
+    scoring.does(token, "setSelling(bool)", False)
+    tx_hash = TxHash(scoring.sells(wallet, token))
+    await scoring.follows()
+
+    async def no_state(*_: Any, **__: Any) -> list[Valued]:
+        return [Missing("node", "the state is gone")]
+
+    sell = await find_failed_sell(scoring.ctx, Address(token), tx_hash, no_state)
+    assert sell is not None
+    assert not sell.refused
+    async with scoring.ctx.pool.acquire() as connection:
+        await failed_sells.put(connection, Address(token), sell)
+    await scoring.over()
+    assert await scoring.scores() == [("ok", "undecided", "not_told")]
+
+
+async def test_a_failed_sell_of_what_was_given_counts_for_nothing(scoring: Scoring) -> None:
+    token = scoring.token("zoo/pausable_owner.vy")
+    assert await scoring.checked(token) == "ok"
+    given = scoring.wallet("given")
+    some = scoring.buyer(token).tokens(token)
+    me = scoring.ground.me
+    me.receipt(me.send(token, calldata("transfer(address,uint256)", given.address, some)))
+    scoring.does(token, "setSelling(bool)", False)
+    scoring.sells(given, token)
+    assert await scoring.find_failed() == []
+
+
+async def test_on_a_curve_a_failed_sell_is_found_by_the_curve(scoring: Scoring, built: Built) -> None:
+    made = scoring.ground.launch(92)
+    scoring.ground.pass_s(20)
+    assert await scoring.checked(made.token) == "ok"
+    wallet = scoring.wallet("a trader")
+    trader = Trader(wallet, built.contracts, Market(made.token, "0x" + "0" * 40, curve=made.curve))
+    assert trader.buy(PROBE)
+    sell = calldata("sell(uint256,uint256,address)", wallet.tokens(made.token), 0, wallet.address)
+    assert not wallet.send(made.curve, sell).ok
+    await scoring.follows()
+    jobs = await scoring.ctx.pool.fetch("SELECT key, payload FROM jobs.job WHERE kind = 'failed_sell'")
+    assert [(row["key"], made.token in row["payload"]) for row in jobs] == [(scoring.newest(), True)]
+    # It approved nothing: on the state before, its sell goes through.
+    assert await scoring.find_failed() == []
 
 
 # --- what people report ----------------------------------------------------------------------------

@@ -15,20 +15,24 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import RefusedCall
-from roundtrip.domain.scorecard.scorecard import SETTLED_S, RealTrade, VerdictScore
+from roundtrip.domain.scorecard.scorecard import SETTLED_S, FailedSell, RealTrade, VerdictScore
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
 from roundtrip.services.scorecard.real_trades import MAX_WALLETS, PlainTrade
 from roundtrip.services.scorecard.settlement import MAX_VERDICTS, WAITS_S, SettlementRun, score_verdicts
 from roundtrip.store.check import evidence as kept
 from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
+from roundtrip.sync.requested_jobs import FAILED_EVERY_S
+from roundtrip.venues import amm_v3
 from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
-from support.told_blocks import Sent
+from support.told_blocks import Sent, sent
 from support.told_winners import BUYERS, DEPLOYER, HIS_FRIEND, buys, sells
 from unit.domain import builders as made
+from unit.venues.logs import NETWORK
 from unit.venues.network import address
 
 DAY_S = POLICY.day_s
@@ -108,7 +112,7 @@ async def card(url: str) -> AsyncIterator[Card]:
         await emptied_accounts(index)
         await index.execute(
             "TRUNCATE facts.evidence, facts.score, facts.score_count, facts.score_cursor, facts.score_token,"
-            " facts.score_wait, accounts.verdict_report CASCADE"
+            " facts.score_wait, facts.failed_sell, jobs.job, accounts.verdict_report CASCADE"
         )
         found = Card(pool, index)
         found.receipts = Receipts()
@@ -339,6 +343,68 @@ async def test_while_the_node_is_away_nothing_is_settled_or_waits_less(card: Car
     card.receipts.is_away = card.node_is_away = False
     await card.settled()
     assert await card.scores() == [("ok", "right", "sold")]
+
+
+# --- failed sells ----------------------------------------------------------------------------------
+
+
+def fails(wallet: Address, token: Address = TOKEN) -> Sent:
+    """A sell that leaves no log."""
+    router, weth = NETWORK.swap_router02, NETWORK.weth
+    data = amm_v3.encode_exact_input_single(token, weth, 3000, wallet, 10**18)
+    return sent(sender=wallet, to=router, input=data)
+
+
+async def looked_at(card: Card) -> list[str]:
+    rows = await card.index.fetch(
+        "SELECT payload FROM jobs.job WHERE kind = 'failed_sell' AND payload->>'token' = $1", TOKEN
+    )
+    return [row["payload"] for row in rows]
+
+
+async def test_failed_sells_of_checked_tokens_are_looked_at_once_in_a_while(card: Card) -> None:
+    await card.block(fails(BUYERS[5]))
+    assert await looked_at(card) == []
+    await card.judge()
+    await card.block(
+        fails(BUYERS[5]), fails(BUYERS[5]), fails(BUYERS[5], OTHER), sells(BUYERS[4], 0.5, TOKEN)
+    )
+    assert len(await looked_at(card)) == 1
+    await card.block(fails(BUYERS[5]), fails(BUYERS[6]), after_s=FAILED_EVERY_S - 1)
+    assert len(await looked_at(card)) == 2
+    await card.block(fails(BUYERS[5]))
+    assert len(await looked_at(card)) == 3
+    await card.block(fails(BUYERS[7]), after_s=DAY_S)
+    assert len(await looked_at(card)) == 3
+
+
+async def test_a_failed_sell_is_kept_once_and_goes_with_its_block(card: Card) -> None:
+    await card.judge()
+    before = card.at
+    await card.block(sells(BUYERS[5], 0.5, TOKEN), fails(BUYERS[6]))
+    at = card.at
+    sell = FailedSell(at.number, at.timestamp_s, TX, BUYERS[6], made.bought().received_raw)
+    span_s = (before.timestamp_s, at.timestamp_s)
+    for one in (sell, replace(sell, refused=False)):
+        await failed_sells.put(card.index, TOKEN, one)
+    assert await failed_sells.between(card.index, TOKEN, before.number, span_s) == [sell]
+    assert await failed_sells.between(card.index, OTHER, before.number, span_s) == []
+    assert await failed_sells.between(card.index, TOKEN, at.number, span_s) == []
+    await card.writer.rewind(card.index, card.at, before)
+    assert await failed_sells.between(card.index, TOKEN, before.number, span_s) == []
+
+
+async def test_a_failed_sell_decides_whoever_else_sold(card: Card) -> None:
+    await card.judge()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    at, raw = card.at, made.bought().received_raw
+    await failed_sells.put(card.index, TOKEN, FailedSell(at.number, at.timestamp_s, TX, BUYERS[6], raw))
+    await card.over()
+    assert await card.scores() == [("ok", "wrong", "failed")]
+    await failed_sells.forget(card.index, at.timestamp_s)
+    assert await card.index.fetchval("SELECT count(*) FROM facts.failed_sell") == 1
+    await failed_sells.forget(card.index, at.timestamp_s + 1)
+    assert await card.index.fetchval("SELECT count(*) FROM facts.failed_sell") == 0
 
 
 # --- what is kept ----------------------------------------------------------------------------------

@@ -4,30 +4,40 @@ A failed transaction has no logs, and it fails more often for its own reasons th
 limits, its gas, a missing approval. So a sell by the same wallet is simulated on the state before its block,
 without these: only a refusal of that sell counts against a verdict."""
 
+import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead, HeadHeader
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
-from roundtrip.chain.wallet.transactions import BlockAround, SentTransaction
+from roundtrip.chain.wallet.transactions import (
+    BlockAround,
+    SentTransaction,
+    block_call,
+    read_block,
+    read_transaction,
+)
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.scorecard.scorecard import FailedSell, VerdictClaim
+from roundtrip.domain.scorecard.scorecard import SELLABLE, FailedSell, VerdictClaim
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import reading
 from roundtrip.services.valuation.holding_sells import NO_PLACE
-from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, worth
 from roundtrip.store.boards import moving
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.scorecard import real_trades as store
+from roundtrip.store.scorecard import scorecard as scores
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.known_calls import find_known_call
 
-from .real_trades import Token, has_code
+from .real_trades import Token, has_code, token_of
+from .settlement import read_verdict
 
 NO_SELL = (
     "It is not a sell of this token: a sell calls a known router or the token's curve, and names the token."
@@ -117,6 +127,80 @@ async def retry_failed_sell(
         return NOT_TOLD
     block = around.ref
     return FailedSell(block.number, block.timestamp_s, sent.hash, sent.sender, amount_raw)
+
+
+async def find_failed_sell(
+    ctx: Context, token: Address, tx_hash: TxHash, values: SellValuation = worth
+) -> FailedSell | None:
+    """The transaction as a failed sell of the token that the token or its pool refused, or of which that
+    cannot be found out. None: it is no plain wallet's failed sell, no verdict says that such a sell goes
+    through, or it failed for a reason of its own. Raises NodeFault while the node is unavailable or does not
+    return the transaction, and ServiceFull."""
+    meter = Meter()
+    answer = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
+    if answer is None or answer[1] is None or answer[1].succeeded:
+        return None
+    sent = answer[0]
+    (block_answer,) = await ctx.node.batch([block_call(sent)], meter)
+    around = read_block(block_answer, sent)
+    block = around.ref
+    async with reading(ctx) as (connection, _):
+        claim, bought_raw = await _read_claim(ctx, connection, token, sent.sender, block)
+    if claim is None:
+        return None
+    amount_raw = min(bought_raw, claim.sizes_raw[-1])
+    sell = FailedSell(block.number, block.timestamp_s, tx_hash, sent.sender, amount_raw, refused=False)
+    unknown = sell if claim.fits(amount_raw) else None
+    try:
+        if await has_code(ctx, sent.sender, meter):
+            return None
+        before = await _read_head(ctx, around.parent_hash, meter)
+        held_raw = None if before is None else await _held_raw(ctx, token, sent.sender, before, meter)
+        if before is None or held_raw is None:
+            return unknown
+        amount_raw = min(held_raw, claim.sizes_raw[-1])
+        if not claim.fits(amount_raw):
+            return None
+        (value,) = await values(ctx, before, [HoldingToSell(token, amount_raw, seller=sent.sender)], meter)
+    except NodeFault:
+        # Raises NodeFault when the node is unavailable: then the job waits for it.
+        ctx.heads.current()
+        return unknown
+    if isinstance(value, SellValue):
+        return None
+    is_refused = not isinstance(value, Missing) and value != NO_PLACE
+    return replace(sell, token_raw=amount_raw, refused=is_refused)
+
+
+async def _read_claim(
+    ctx: Context, connection: Connection, token: Address, wallet: Address, block: BlockRef
+) -> tuple[VerdictClaim | None, int]:
+    """The newest claim before the block that a failed sell of the wallet can contradict, and what the wallet
+    had bought in the market and still had; None: there is no such claim, or it is no plain wallet."""
+    verdict = await scores.sellable_before(connection, token, block.number)
+    if verdict is None:
+        return None, 0
+    evidence, claim = await asyncio.to_thread(read_verdict, verdict, ctx.policy)
+    if evidence is None or claim is None or claim.claim not in SELLABLE or not claim.sizes_raw:
+        return None, 0
+    known = await token_of(connection, evidence)
+    if known is None or claim.waits or not claim.from_s <= block.timestamp_s <= claim.until_s:
+        return None, 0
+    bought_raw = await _bought_raw(connection, known, wallet, block)
+    return (claim, bought_raw) if bought_raw > 0 else (None, 0)
+
+
+async def _bought_raw(connection: Connection, token: Token, wallet: Address, block: BlockRef) -> int:
+    """What the wallet bought in the market before the block and still had; 0 where it belongs to the people
+    behind the token."""
+    wallet_id = (await ids_of(connection, [wallet])).get(wallet)
+    if wallet_id is None:
+        return 0
+    purses = await moving.read_origins(connection, {wallet_id} | token.behind)
+    if any(purses.is_kin(wallet_id, other) for other in token.behind):
+        return 0
+    spot = (block.timestamp_s, block.number, 0)
+    return (await store.own_until(connection, token.id, wallet_id, spot)).had_raw()
 
 
 async def _read_head(ctx: Context, block_hash: str, meter: Meter) -> ChainHead | None:

@@ -1,4 +1,5 @@
-"""Scores verdicts after their period, by the index and by the receipts of the few trades that decide."""
+"""Scores verdicts after their period, by the index, by failed sells that were found, and by the receipts of
+the few trades that decide."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -15,8 +16,10 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.scorecard.scorecard import (
     CODES,
     HOUR_S,
+    SELLABLE,
     SETTLED_S,
     Cause,
+    FailedSell,
     LaterCheck,
     RealTrade,
     VerdictClaim,
@@ -27,6 +30,7 @@ from roundtrip.domain.scorecard.scorecard import (
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict, StoredVerdict
 from roundtrip.store.server.rows import Connection
@@ -66,6 +70,7 @@ class ScorecardCase:
     undecided: Cause | None = None
     token: Token | None = None
     tries: int = 0
+    failed_sells: tuple[FailedSell, ...] = ()
 
 
 class ConfirmTrade(Protocol):
@@ -161,7 +166,13 @@ async def read_case(
     later_checks = tuple(LaterCheck(number, at_s, code, code == STUCK) for number, at_s, code in rows)
     token = await token_of(connection, evidence)
     trades = [] if token is None else await find_trades(ctx, connection, token, verdict, claim, tx_hash)
-    return replace(case, trades=tuple(trades), later_checks=later_checks, token=token)
+    failed: list[FailedSell] = []
+    if claim.claim in SELLABLE:
+        span_s = claim.from_s, claim.until_s
+        failed = await failed_sells.between(connection, verdict.token, verdict.block_number, span_s)
+    return replace(
+        case, trades=tuple(trades), later_checks=later_checks, token=token, failed_sells=tuple(failed)
+    )
 
 
 async def _score_case(
@@ -183,7 +194,7 @@ async def _score_case(
             continue
         if trade is not None:
             trades.append(trade)
-    score = score_claim(case.claim, trades, case.later_checks)
+    score = score_claim(case.claim, trades, case.later_checks, case.failed_sells)
     # A missing receipt could prove the verdict wrong.
     if is_missing and score.outcome != "wrong":
         if case.tries < len(WAITS_S):

@@ -1125,6 +1125,20 @@ CREATE TABLE facts.score_cursor (
     evidence_id bigint  NOT NULL
 );
 
+-- Real sells of plain wallets that failed, of tokens with verdicts, found soon after (services/scorecard/failed_sells.py):
+-- later nodes have no state to find out why. refused: not for a reason of their own; false: not found out.
+CREATE TABLE facts.failed_sell (
+    tx_hash      bytea   PRIMARY KEY CHECK (length(tx_hash) = 32),
+    token        bytea   NOT NULL CHECK (length(token) = 20),
+    wallet       bytea   NOT NULL CHECK (length(wallet) = 20),
+    block_number int     NOT NULL,
+    at_s         int     NOT NULL,
+    token_raw    numeric NOT NULL CHECK (token_raw > 0),
+    refused      boolean NOT NULL
+);
+CREATE INDEX failed_sell_of_token ON facts.failed_sell (token, at_s);
+CREATE INDEX failed_sell_by_block ON facts.failed_sell (block_number);
+
 -- What people say of verdicts. evidence_id: the verdict that it speaks of; null: none was found. state: proved changed
 -- a score; open changed nothing, and why_open says why. again_at: when a report that came too early is weighed again;
 -- NULL: not again. tries: how often it was.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Outcome, VerdictScore
+from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, SELLABLE_CODES, Outcome, VerdictScore
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_value
 
@@ -105,6 +105,15 @@ async def spoken_of(
     return await fetch(
         connection, StoredVerdict, SPOKEN_OF, as_bytes(token), before_number, limit, list(CODES)
     )
+
+
+async def sellable_before(connection: Connection, token: Address, before_number: int) -> StoredVerdict | None:
+    """The newest verdict on a token before block ``before_number`` that a failed sell contradicts; None:
+    there is none."""
+    verdicts = await fetch(
+        connection, StoredVerdict, SPOKEN_OF, as_bytes(token), before_number, 1, list(SELLABLE_CODES)
+    )
+    return verdicts[0] if verdicts else None
 
 
 async def later_checks(
