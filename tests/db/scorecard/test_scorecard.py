@@ -24,7 +24,6 @@ from roundtrip.store.check import evidence as kept
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.scorecard import scorecard as store
-from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from roundtrip.sync.requested_jobs import FAILED_EVERY_S
 from roundtrip.venues import amm_v3
@@ -112,7 +111,7 @@ async def card(url: str) -> AsyncIterator[Card]:
         await emptied_accounts(index)
         await index.execute(
             "TRUNCATE facts.evidence, facts.score, facts.score_count, facts.score_cursor, facts.score_token,"
-            " facts.score_wait, facts.failed_sell, jobs.job, accounts.verdict_report CASCADE"
+            " facts.score_wait, facts.failed_sell, jobs.job CASCADE"
         )
         found = Card(pool, index)
         found.receipts = Receipts()
@@ -416,41 +415,6 @@ def scored(evidence_id: int, outcome: str, cause: str, from_s: int = 1_000_000) 
     return ScoredVerdict(evidence_id, TOKEN, "ok", "ok", 5, from_s, score)
 
 
-async def test_a_report_turns_what_was_right_and_leaves_what_was_wrong(card: Card) -> None:
-    await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
-    assert await store.mark_wrong(card.index, scored(1, "wrong", "failed"), NOW)
-    assert await card.scores() == [("ok", "wrong", "failed")]
-    assert not await store.mark_wrong(card.index, scored(1, "wrong", "cost"), NOW)
-    assert await card.scores() == [("ok", "wrong", "failed")]
-    assert await store.mark_wrong(card.index, scored(4, "wrong", "cost", 2_000_000), NOW)
-    assert await card.counted()
-    assert (await store.counts(card.index))["ok", "right"] == (0, 0)
-    assert (await store.counts(card.index))["ok", "wrong"] == (2, 1)
-
-
-async def test_a_report_leaves_the_first_of_its_hour_to_its_own_time(card: Card) -> None:
-    await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
-    assert await store.mark_wrong(card.index, scored(2, "wrong", "failed", 1_000_060), NOW)
-    assert await card.scores() == [("ok", "right", "sold"), ("ok", "wrong", "failed")]
-    # One transaction marks one of them.
-    assert not await store.mark_wrong(card.index, scored(3, "wrong", "failed", 1_000_070), NOW)
-    assert await card.counted()
-
-
-async def test_a_report_of_a_later_verdict_comes_before_the_first_is_scored(card: Card) -> None:
-    first = await card.judge()
-    await card.block(sells(BUYERS[5], 0.5, TOKEN), after_s=5)
-    at_s = card.at.timestamp_s
-    second = await card.judge()
-    assert await store.mark_wrong(card.index, scored(second, "wrong", "failed", at_s), NOW)
-    await card.block(after_s=60)
-    await card.judge()
-    await card.over()
-    rows = await card.index.fetch("SELECT evidence_id, outcome FROM facts.score ORDER BY 1")
-    assert [tuple(row) for row in rows] == [(first, "right"), (second, "wrong")]
-    assert await card.counted()
-
-
 async def test_however_often_a_token_was_checked_few_rows_are_read(card: Card) -> None:
     await card.index.execute(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
@@ -463,7 +427,7 @@ async def test_however_often_a_token_was_checked_few_rows_are_read(card: Card) -
     token = bytes.fromhex(TOKEN[2:])
     for query, given in (
         (store.LATER, (token, 10, ["cannot_sell"], 50)),
-        (store.SPOKEN_OF, (token, 10, 12, ["ok", "cannot_sell"])),
+        (store.SELLABLE_BEFORE, (token, 10, ["ok", "thin_pool"])),
     ):
         plan = await card.index.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", *given)
         assert rows_read(json.loads(plan)[0]["Plan"]) <= 50
@@ -491,7 +455,7 @@ async def test_mistakes_are_shown_a_page_at_a_time(card: Card) -> None:
     assert (answer.next_s, answer.right, answer.wrong) == (None, 1, 2 * PAGE + 1)
     assert answer.text == (
         "We scored 42 verdicts. Later events showed 41 to be wrong and 1 to be right. "
-        "This is not an error rate: we see a failed sell only when a user reports it."
+        "This is not an error rate: we do not see every failed sell."
     )
 
 
@@ -500,19 +464,3 @@ async def test_scores_outlive_a_rebuild(card: Card) -> None:
     await forget(card.index)
     assert await card.scores() == [("ok", "wrong", "sold")]
     assert await store.scored_to(card.index) == 1
-
-
-async def test_an_account_reports_five_times_a_day_and_each_thing_once(card: Card) -> None:
-    account, other = await card.account(), await card.account(BUYERS[0], "mite-othr")
-    hashes = [TxHash(f"0x{n:064x}") for n in range(6)]
-    day = NOW.replace(hour=0)
-    for tx_hash in hashes[:5]:
-        one = reports.VerdictReport(TOKEN, tx_hash, "", "why", None)
-        assert await reports.add_report(card.index, account.id, one, NOW, day)
-    sixth = reports.VerdictReport(TOKEN, hashes[5], "", "why", None)
-    with pytest.raises(reports.TooManyReports):
-        await reports.add_report(card.index, account.id, sixth, NOW, day)
-    assert await reports.add_report(card.index, other.id, sixth, NOW, day)
-    assert not await reports.add_report(card.index, other.id, sixth, NOW, day)
-    assert await reports.find_report(card.index, account.id, TOKEN, hashes[5]) is None
-    assert await reports.open_reports(card.index) == 6
