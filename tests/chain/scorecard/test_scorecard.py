@@ -7,6 +7,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.runtime.context import Context
@@ -287,7 +288,9 @@ async def test_a_failed_sell_of_which_the_node_has_no_state_leaves_no_ok_right(s
     async def no_state(*_: Any, **__: Any) -> list[Valued]:
         return [Missing("node", "the state is gone")]
 
-    sell = await find_failed_sell(scoring.ctx, Address(token), tx_hash, no_state)
+    with pytest.raises(NodeFault):
+        await find_failed_sell(scoring.ctx, Address(token), tx_hash, is_last=False, values=no_state)
+    sell = await find_failed_sell(scoring.ctx, Address(token), tx_hash, is_last=True, values=no_state)
     assert sell is not None
     assert not sell.refused
     async with scoring.ctx.pool.acquire() as connection:

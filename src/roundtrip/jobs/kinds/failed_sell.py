@@ -10,13 +10,16 @@ from roundtrip.store.scorecard import failed_sells as store
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 
+TRIES = 3
+"""Tries to find out why it failed; after these, nobody can say."""
+
 
 async def failed_sell(ctx: Context, job: Job) -> Effect:
     """Raises NotYet, NodeFault and ServiceFull, so that the job is tried again."""
     await wait_for_index_head(ctx)
     token = Address(str(job.payload["token"]))
     own = ctx.for_caller("jobs", "checks", token)
-    sell = await find_failed_sell(own, token, TxHash(job.key))
+    sell = await find_failed_sell(own, token, TxHash(job.key), is_last=job.tries >= TRIES)
     if sell is None:
         return do_nothing
 
