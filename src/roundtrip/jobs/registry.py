@@ -9,6 +9,7 @@ from roundtrip.jobs.kinds.bag import bag
 from roundtrip.jobs.kinds.boards import EVERY_S, boards
 from roundtrip.jobs.kinds.deliver import deliver
 from roundtrip.jobs.kinds.exposure import exposure
+from roundtrip.jobs.kinds.failed_sell import failed_sell
 from roundtrip.jobs.kinds.flags import calls
 from roundtrip.jobs.kinds.holders import holders
 from roundtrip.jobs.kinds.liquidity import liquidity
@@ -102,6 +103,8 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
             most_tries=_UNLIMITED_TRIES,
             start_key="verdicts",
         ),
+        # A few reads, and the simulation of one sell.
+        "failed_sell": JobKind(failed_sell, lease_s=30, max_running=1, timeout_s=60),
         "unlocks": JobKind(
             unlocks,
             lease_s=30,

@@ -22,6 +22,7 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
 from .batch import Batch
+from .failed_sells import list_failed_sells
 from .fold_context import FoldContext, money
 from .insider_activity import Machinery, list_deeds
 from .ledger import BatchFold, BlockEvents, MissingFacts, decode_blocks, list_missing
@@ -87,7 +88,8 @@ class Writer:
                 if last.timestamp_s >= recent_s:
                     deeds = list_deeds(batch.trades, batch.transfers, self._machinery, recent_s)
                     await insiders.put(connection, deeds, self._ids)
-                    await self._requested_jobs.enqueue(connection, batch)
+                    failed = list_failed_sells(decoded, self._machinery.addresses)
+                    await self._requested_jobs.enqueue(connection, batch, failed)
                 await cursor.keep_blocks(connection, batch.blocks)
                 await liquidity.forget_states(connection, blocks[0].ref.number, last.number)
                 await facts.announce(connection, last.number)
