@@ -19,6 +19,9 @@ RECHECK_EVERY_S = 60
 """Minimum time between rechecks of one token: anybody can remove liquidity bit by bit."""
 FAILED_EVERY_S = 600
 """Minimum time between looks at the failed sells of one wallet and token."""
+MAX_FAILED_A_TOKEN = 16
+"""Failed sells of one token that are looked at in ``FAILED_EVERY_S``: who fails on purpose from many wallets
+must not fill the queue."""
 _MAX_REMEMBERED = 50_000
 
 
@@ -29,6 +32,7 @@ class RequestedJobs:
         self._known_tokens: set[Address] = set()
         self._recheck_from_s: dict[Address, int] = {}
         self._failed_from_s: dict[tuple[Address, Address], int] = {}
+        self._failed_counts: dict[tuple[Address, int], int] = {}
 
     async def enqueue(self, connection: Connection, batch: Batch, failed: Sequence[FailedCall] = ()) -> None:
         """Enqueues a "token" job for each token whose own data (its name) was not read yet, a "recheck" job
@@ -70,9 +74,14 @@ class RequestedJobs:
             return
         since = datetime.fromtimestamp(now_s, UTC) - RECHECKED
         checked = await checked_among(connection, {sold for sold, _ in calls}, since)
+        counts, window = self._failed_counts, now_s // FAILED_EVERY_S
         if len(from_s) > _MAX_REMEMBERED:
             from_s.clear()
+        if len(counts) > _MAX_REMEMBERED:
+            counts.clear()
         for key, call in calls.items():
-            if call.sold in checked:
+            count = counts.get((call.sold, window), 0)
+            if call.sold in checked and count < MAX_FAILED_A_TOKEN:
+                counts[call.sold, window] = count + 1
                 from_s[key] = now_s + FAILED_EVERY_S
                 await jobs.enqueue(connection, "failed_sell", call.tx_hash, {"token": checked[call.sold]})

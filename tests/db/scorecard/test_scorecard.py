@@ -25,7 +25,7 @@ from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
-from roundtrip.sync.requested_jobs import FAILED_EVERY_S
+from roundtrip.sync.requested_jobs import FAILED_EVERY_S, MAX_FAILED_A_TOKEN
 from roundtrip.venues import amm_v3
 from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
 from support.told_blocks import Sent, sent
@@ -375,6 +375,16 @@ async def test_failed_sells_of_checked_tokens_are_looked_at_once_in_a_while(card
     assert len(await looked_at(card)) == 3
     await card.block(fails(BUYERS[7]), after_s=DAY_S)
     assert len(await looked_at(card)) == 3
+
+
+async def test_of_many_failed_sells_a_fixed_number_is_looked_at(card: Card) -> None:
+    """Who fails on purpose from many wallets must not fill the queue."""
+    await card.judge()
+    crowd = [Address(f"0x{0xFA11 + number:040x}") for number in range(MAX_FAILED_A_TOKEN + 5)]
+    await card.block(*map(fails, crowd))
+    assert len(await looked_at(card)) == MAX_FAILED_A_TOKEN
+    await card.block(*(fails(wallet) for wallet in reversed(crowd)), after_s=FAILED_EVERY_S)
+    assert len(await looked_at(card)) == 2 * MAX_FAILED_A_TOKEN
 
 
 async def test_a_failed_sell_is_kept_once_and_goes_with_its_block(card: Card) -> None:
