@@ -14,10 +14,11 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.blocks.bloom import address_bits, log_bits, topic_bits
+from roundtrip.chain.blocks.bloom import log_bits
 from roundtrip.chain.blocks.spans import LOGS_IN_A_ROW, NodeLied
 from roundtrip.chain.rpc.client import Answer, Meter, RpcCall, RpcNode, quantity
-from roundtrip.chain.rpc.hex_fields import HexBytes, Quantity, Word
+from roundtrip.chain.rpc.hex_fields import Quantity, Word
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_number
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, TxHash
@@ -69,16 +70,6 @@ class _PaymentHeader(msgspec.Struct):
 class _PaymentBlock(_PaymentHeader, rename="camel"):
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
     transactions: list[Word]
-
-
-class _PaymentRawLog(msgspec.Struct, rename="camel"):
-    address: str
-    topics: Annotated[list[str], msgspec.Meta(max_length=4)]
-    data: HexBytes
-    block_hash: Word
-    transaction_hash: Word
-    log_index: Quantity
-    removed: bool = False
 
 
 # --- requests --------------------------------------------------------------------------------------
@@ -138,7 +129,7 @@ async def confirm(
         raise NodeLied("the block that was final has changed")
     _check_block(decode_answer(block, _PaymentBlock, "block"), payment)
     block_transfers = _read_transfers(
-        decode_answer(logs, list[_PaymentRawLog], "logs"), payment, token, wallet
+        decode_answer(logs, list[UnverifiedBlockLog], "logs"), payment, token, wallet
     )
     receipt_transfers = [
         (index, transfer)
@@ -207,7 +198,7 @@ def _check_block(block: _PaymentBlock, payment: MinedPayment) -> None:
 
 
 def _read_transfers(
-    logs: list[_PaymentRawLog], payment: MinedPayment, token: Address, wallet: Address
+    logs: list[UnverifiedBlockLog], payment: MinedPayment, token: Address, wallet: Address
 ) -> list[tuple[int, Transferred]]:
     """The wallet's transfers of the token in this transaction, from the logs of its block."""
     transfers = []
@@ -217,11 +208,10 @@ def _read_transfers(
         if raw.transaction_hash.lower() != payment.sent.hash:
             continue
         try:
-            topics = tuple(topic_bits(text)[0] for text in raw.topics)
-            log = Log(address_bits(raw.address)[0], topics, bytes.fromhex(raw.data[2:]))
+            log, log_index = raw.decode(), decode_number(raw.log_index)
         except ValueError as error:
             raise NodeFault("the node sent unreadable logs") from error
         transfer = _decode_transfer(log)
         if transfer is not None and transfer.token == token and transfer.sender == wallet:
-            transfers.append((int(raw.log_index, 16), transfer))
+            transfers.append((log_index, transfer))
     return sorted(transfers, key=lambda indexed: indexed[0])

@@ -15,11 +15,12 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from roundtrip.chain.blocks.bloom import address_bits, log_bits, topic_bits
+from roundtrip.chain.blocks.bloom import log_bits
 from roundtrip.chain.blocks.spans import CHAINS_OWN_TYPES, LOGS_IN_A_ROW, MAX_TIMESTAMP_S, NodeLied
 from roundtrip.chain.rpc.client import NULL, REVERTED, Answer, Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_number
 from roundtrip.chain.simulate.revert_reason import reason_in
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.names import reason
@@ -98,16 +99,6 @@ class _Tx(msgspec.Struct, rename="camel"):
     type: Quantity = "0x0"
 
 
-class _ReceiptLog(msgspec.Struct, rename="camel"):
-    address: str
-    topics: Annotated[list[str], msgspec.Meta(max_length=4)]
-    data: HexBytes
-    block_hash: str
-    transaction_hash: str
-    log_index: Quantity
-    removed: bool = False
-
-
 class _TransactionReceipt(msgspec.Struct, rename="camel"):
     transaction_hash: Word
     block_hash: Word
@@ -117,7 +108,7 @@ class _TransactionReceipt(msgspec.Struct, rename="camel"):
     to: HexAddress | None
     status: Quantity
     gas_used: Quantity
-    logs: list[_ReceiptLog]
+    logs: list[UnverifiedBlockLog]
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
     effective_gas_price: Quantity
     contract_address: HexAddress | None = None
@@ -314,7 +305,7 @@ async def _as_mined(receipt: _TransactionReceipt, sent: SentTransaction) -> Mine
     return MinedTransaction(status == 1, gas_used, gas_price_wei, created_at, logs)
 
 
-async def _logs(raw_logs: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple[tuple[int, Log], ...]:
+async def _logs(raw_logs: Sequence[UnverifiedBlockLog], sent: SentTransaction) -> tuple[tuple[int, Log], ...]:
     assert sent.block is not None
     logs = []
     for count, raw in enumerate(raw_logs):
@@ -327,10 +318,9 @@ async def _logs(raw_logs: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple
         ):
             raise NodeLied("the receipt has logs of a different transaction")
         try:
-            address, topics = address_bits(raw.address)[0], tuple(topic_bits(t)[0] for t in raw.topics)
+            logs.append((decode_number(raw.log_index), raw.decode()))
         except ValueError as error:
             raise NodeFault("the node sent an unreadable receipt") from error
-        logs.append((int(raw.log_index, 16), Log(address, topics, bytes.fromhex(raw.data[2:]))))
     first = logs[0][0] if logs else 0
     if [index for index, _ in logs] != list(range(first, first + len(logs))):
         raise NodeLied("the receipt's logs are not numbered consecutively")
