@@ -18,11 +18,12 @@ from roundtrip.services.holders.present import (
     present,
     smart_wallets,
 )
-from roundtrip.services.holders.schema import HoldersParams, OfHolders, SmartWallet, TokenHolders
+from roundtrip.services.holders.schema import OfHolders, SmartWallet, TokenHolders
 from roundtrip.services.holders.text import large_buy_text, smart_text, status_text, token_text
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import quote_token
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.index.tokens import Label
 
 _READING_TTL_MS = 2000
@@ -38,7 +39,7 @@ class SmartMoney(OfHolders, frozen=True, rename="camel"):
     wallets: Annotated[list[SmartWallet], says("Winners that hold it, at most 100, the nearest board first.")]
 
 
-async def token_holders(ctx: Context, params: HoldersParams) -> UseCaseAnswer[TokenHolders]:
+async def token_holders(ctx: Context, params: TokenParams) -> UseCaseAnswer[TokenHolders]:
     """The full answer, as far as transfers are read. Raises CallerFault (bad_address, not_a_token),
     NodeFault, ReadFailed (holders_failed), ServiceFull."""
     meter = Meter()
@@ -53,14 +54,14 @@ def ttl_ms(ctx: Context, record: HolderRecord) -> int:
     return _READING_TTL_MS if record.status == "reading" else ctx.policy.answer_ttl_ms
 
 
-async def smart_money(ctx: Context, params: HoldersParams) -> UseCaseAnswer[SmartMoney]:
+async def smart_money(ctx: Context, params: TokenParams) -> UseCaseAnswer[SmartMoney]:
     """Which winners hold the token. Raises as ``token_holders``."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
     return UseCaseAnswer(present_smart_money(record), ttl_ms(ctx, record), meter=meter)
 
 
-async def launch_bundle(ctx: Context, params: HoldersParams) -> UseCaseAnswer[LaunchBundle]:
+async def launch_bundle(ctx: Context, params: TokenParams) -> UseCaseAnswer[LaunchBundle]:
     """Who bought in the launch window. Raises as ``token_holders``."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
@@ -77,7 +78,7 @@ class HoldersPage(msgspec.Struct, frozen=True):
     large_buy: str
 
 
-async def holders_page(ctx: Context, params: HoldersParams) -> UseCaseAnswer[HoldersPage]:
+async def holders_page(ctx: Context, params: TokenParams) -> UseCaseAnswer[HoldersPage]:
     """The answers from one read. Raises as ``token_holders``."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)

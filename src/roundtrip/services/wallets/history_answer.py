@@ -12,7 +12,7 @@ from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import Graduated, SoldOutAt, SoldOwn, WalletAddress, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
@@ -83,8 +83,8 @@ class LaunchesAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Launches, and how they ended."""
 
     count: Annotated[int, says("Launches onto curves; counted up to the newest 200.")]
-    graduated: Annotated[int, says("Launches of those that became a pool.")]
-    sold_own: Annotated[int, says("Launches of those where it sold half or more of what it had bought.")]
+    graduated: Graduated
+    sold_own: SoldOwn
     into_pools: Annotated[int, says("Launches straight into a pool, in no other count.")]
     rows: Annotated[tuple[LaunchRow, ...], says("The newest launches, at most 10.")]
 
@@ -93,7 +93,7 @@ class ClosingAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """A token that the wallet had bought and sold out of."""
 
     token: Annotated[TokenNamed, says("The token.")]
-    at: Annotated[datetime, says("When it had sold all of it.")]
+    at: SoldOutAt
     spent_eth: Annotated[Eth, says("What it paid, in eth.")]
     got_eth: Annotated[Eth, says("What it received, in eth.")]
     profit_eth: Annotated[Eth, says("Profit in eth; below zero: a loss.")]
@@ -181,7 +181,7 @@ class HoldingsAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class WalletHistory(IndexAnswer, frozen=True, rename="camel"):
     """Where a wallet comes from, what it launched, how it traded, what it holds."""
 
-    address: Annotated[str, says("The wallet.")]
+    address: WalletAddress
     contract: Annotated[bool | None, says("true: a contract, not a wallet. null: could not be read.")]
     origin_status: Annotated[
         OriginStatus,
