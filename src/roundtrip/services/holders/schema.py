@@ -9,6 +9,7 @@ from roundtrip.domain.holders.deployer import Source
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import Tag
 from roundtrip.domain.holders.read_state import ReadStatus
+from roundtrip.domain.market.winners import Window
 from roundtrip.services.support.answer_fields import (
     ChainId,
     DeployerWallet,
@@ -21,7 +22,6 @@ from roundtrip.services.support.index_reader import IndexAnswer
 from roundtrip.services.support.strangers_text import AnswerText, Symbol
 
 Bps = Annotated[int, says("Hundredths of a percent of the total supply.")]
-Window = Literal["24h", "7d", "30d", "all"]
 PurseNumber = Annotated[
     int | None,
     says(

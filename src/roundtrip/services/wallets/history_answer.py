@@ -11,7 +11,7 @@ from roundtrip.chain.holders.wallet_views import WalletToken, WalletViews
 from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
-from roundtrip.domain.wallets.linked import is_exchange
+from roundtrip.domain.wallets.linked import FirstSeen, is_exchange
 from roundtrip.services.support.answer_fields import Graduated, SoldOutAt, SoldOwn, WalletAddress, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
@@ -25,7 +25,6 @@ from roundtrip.services.support.index_reader import (
 from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.deployers import MAX_LAUNCHES, DeployerLaunches
-from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.wallets import (
     MAX_ROWS,
@@ -226,7 +225,7 @@ class WalletRecord:
 class WalletBeginning:
     """The wallet's origin, if it is known for sure."""
 
-    origin: StoredOrigin | None
+    origin: FirstSeen | None
     status: OriginStatus
 
 
@@ -261,7 +260,7 @@ def present(
     )
 
 
-def _present_funder(origin: StoredOrigin | None, family: int) -> FunderAnswer | None:
+def _present_funder(origin: FirstSeen | None, family: int) -> FunderAnswer | None:
     if origin is None or origin.funder is None:
         return None
     return FunderAnswer(origin.funder, family, is_exchange(family))
