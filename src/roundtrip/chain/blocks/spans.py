@@ -96,26 +96,29 @@ class BlockRead:
     entries: tuple[BlockLog, ...]
 
 
-class _SpanHeader(msgspec.Struct, rename="camel"):
+class NodeHeader(msgspec.Struct, rename="camel"):
+    """The fields of a block's header that are read here, hex as the node writes it."""
+
     number: Quantity
     hash: Word
     parent_hash: Word
     timestamp: Quantity
 
     def ref(self) -> BlockRef:
+        """The block. Raises NodeLied if its time is out of bounds."""
         timestamp_s = int(self.timestamp, 16)
         if timestamp_s > MAX_TIMESTAMP_S:
             raise NodeLied(f"the timestamp of the node's block {int(self.number, 16)} is out of bounds")
         return BlockRef(int(self.number, 16), self.hash.lower(), timestamp_s)
 
 
-class _SpanBlock(_SpanHeader):
+class _SpanBlock(NodeHeader):
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
     transactions: tuple[SpanTx, ...]
 
 
 _new = tuple.__new__
-_HEADERS = msgspec.json.Decoder(_SpanHeader)
+_HEADERS = msgspec.json.Decoder(NodeHeader)
 _BLOCKS = msgspec.json.Decoder(_SpanBlock)
 _LOGS = msgspec.json.Decoder(list[UnverifiedBlockLog])
 

@@ -21,7 +21,7 @@ from roundtrip.chain.rpc.hex_fields import Quantity, Word
 from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_number
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Log
 
@@ -31,18 +31,10 @@ _MAX_NUMBER = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Finalized:
-    """The chain's finalized block."""
-
-    number: int
-    hash: str
-    timestamp_s: int
-
-
-@dataclass(frozen=True, slots=True)
 class MinedPayment:
     """A transaction in a block. ``place``: its index there. ``transfers``: of every token, with the log's
-    index in the block. ``bloom_bits``: set by its logs. ``finalized``: as of when the receipt was read."""
+    index in the block. ``bloom_bits``: set by its logs. ``finalized``: the chain's finalized block when
+    the receipt was read."""
 
     sent: SentTransaction
     block_number: int
@@ -51,7 +43,7 @@ class MinedPayment:
     succeeded: bool
     transfers: tuple[tuple[int, Transferred], ...]
     bloom_bits: int
-    finalized: Finalized
+    finalized: BlockRef
 
     def is_final(self) -> bool:
         """Whether its block is final, provided that it is still the chain's: ``confirm`` checks that."""
@@ -63,8 +55,8 @@ class _PaymentHeader(msgspec.Struct):
     hash: Word
     timestamp: Quantity
 
-    def as_finalized(self) -> Finalized:
-        return Finalized(int(self.number, 16), self.hash.lower(), int(self.timestamp, 16))
+    def ref(self) -> BlockRef:
+        return BlockRef(int(self.number, 16), self.hash.lower(), int(self.timestamp, 16))
 
 
 class _PaymentBlock(_PaymentHeader, rename="camel"):
@@ -125,7 +117,7 @@ async def confirm(
     if quantity(chain) != chain_id:
         raise NodeFault("the node is on a different chain")
     # The finalized block must still be the chain's: on another fork its finality proves nothing.
-    if decode_answer(finalized, _PaymentHeader, "final block").as_finalized() != payment.finalized:
+    if decode_answer(finalized, _PaymentHeader, "final block").ref() != payment.finalized:
         raise NodeLied("the block that was final has changed")
     _check_block(decode_answer(block, _PaymentBlock, "block"), payment)
     block_transfers = _read_transfers(
@@ -140,9 +132,9 @@ async def confirm(
         raise NodeLied("the node's receipt and logs show different transfers")
 
 
-async def _read_finalized(node: RpcNode, meter: Meter) -> Finalized:
+async def _read_finalized(node: RpcNode, meter: Meter) -> BlockRef:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
-    finalized = decode_answer(answer, _PaymentHeader, "final block").as_finalized()
+    finalized = decode_answer(answer, _PaymentHeader, "final block").ref()
     if finalized.number >= _MAX_NUMBER:
         raise NodeLied("the number of the node's final block is out of bounds")
     return finalized
@@ -166,7 +158,7 @@ async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) ->
 # --- answers ---------------------------------------------------------------------------------------
 
 
-async def _as_payment(sent: SentTransaction, mined: MinedTransaction, finalized: Finalized) -> MinedPayment:
+async def _as_payment(sent: SentTransaction, mined: MinedTransaction, finalized: BlockRef) -> MinedPayment:
     assert sent.block is not None
     number, block_hash, place = sent.block
     transfers, bloom = [], 0

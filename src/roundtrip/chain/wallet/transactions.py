@@ -16,7 +16,13 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from roundtrip.chain.blocks.bloom import log_bits
-from roundtrip.chain.blocks.spans import CHAINS_OWN_TYPES, LOGS_IN_A_ROW, MAX_TIMESTAMP_S, NodeLied
+from roundtrip.chain.blocks.spans import (
+    CHAINS_OWN_TYPES,
+    LOGS_IN_A_ROW,
+    MAX_TIMESTAMP_S,
+    NodeHeader,
+    NodeLied,
+)
 from roundtrip.chain.rpc.client import NULL, REVERTED, Answer, Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
@@ -124,11 +130,7 @@ class _BlockTx(msgspec.Struct):
     type: Quantity = "0x0"
 
 
-class _TransactionBlock(msgspec.Struct, rename="camel"):
-    number: Quantity
-    hash: Word
-    parent_hash: Word
-    timestamp: Quantity
+class _TransactionBlock(NodeHeader):
     miner: HexAddress
     transactions: list[_BlockTx]
 
