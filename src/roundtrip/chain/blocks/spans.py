@@ -16,13 +16,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import Concern, concern, describe_error
-from roundtrip.chain.rpc.hex_fields import HexAddress, Quantity, Word
+from roundtrip.chain.rpc.hex_fields import Bloom, HexAddress, Quantity, Word
 from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_bytes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
@@ -113,7 +113,7 @@ class NodeHeader(msgspec.Struct, rename="camel"):
 
 
 class _SpanBlock(NodeHeader):
-    logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
+    logs_bloom: Bloom
     transactions: tuple[SpanTx, ...]
 
 

@@ -10,14 +10,13 @@ detected: a wholly forged chain.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import msgspec
 
 from roundtrip.chain.blocks.bloom import log_bits
 from roundtrip.chain.blocks.spans import LOGS_IN_A_ROW, NodeLied
 from roundtrip.chain.rpc.client import Answer, Meter, RpcCall, RpcNode, quantity
-from roundtrip.chain.rpc.hex_fields import Quantity, Word
+from roundtrip.chain.rpc.hex_fields import Bloom, Quantity, Word
 from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_number
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
@@ -60,7 +59,7 @@ class _PaymentHeader(msgspec.Struct):
 
 
 class _PaymentBlock(_PaymentHeader, rename="camel"):
-    logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
+    logs_bloom: Bloom
     transactions: list[Word]
 
 

@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -22,10 +22,11 @@ from roundtrip.chain.blocks.spans import (
     MAX_TIMESTAMP_S,
     NodeHeader,
     NodeLied,
+    SpanTx,
 )
 from roundtrip.chain.rpc.client import NULL, REVERTED, Answer, Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import describe_error
-from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
+from roundtrip.chain.rpc.hex_fields import Bloom, HexAddress, HexBytes, Quantity, Word
 from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_number
 from roundtrip.chain.simulate.revert_reason import reason_in
 from roundtrip.domain.base.errors import NodeFault
@@ -90,19 +91,13 @@ class BlockAround:
     by_sender: int
 
 
-class _Tx(msgspec.Struct, rename="camel"):
-    hash: Word
-    sender: HexAddress = msgspec.field(name="from")
-    to: HexAddress | None
-    value: Quantity
+class _Tx(SpanTx, frozen=True, kw_only=True, rename="camel"):
     input: HexBytes
     gas: Quantity
-    nonce: Quantity
     block_hash: Word | None = None
     block_number: Quantity | None = None
     transaction_index: Quantity | None = None
     chain_id: Quantity | None = None
-    type: Quantity = "0x0"
 
 
 class _TransactionReceipt(msgspec.Struct, rename="camel"):
@@ -115,7 +110,7 @@ class _TransactionReceipt(msgspec.Struct, rename="camel"):
     status: Quantity
     gas_used: Quantity
     logs: list[UnverifiedBlockLog]
-    logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
+    logs_bloom: Bloom
     effective_gas_price: Quantity
     contract_address: HexAddress | None = None
 

@@ -1,9 +1,10 @@
 """Builds the holder answers for people and programs from a ``HolderRecord``."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from fractions import Fraction
-from typing import TypedDict
+from typing import Any
+
+import msgspec
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.types import Address, plain_decimal
@@ -12,7 +13,6 @@ from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.domain.holders.findings import HolderInputs, RankedHolder
 from roundtrip.domain.holders.purses import count_purses
-from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import ties
 from roundtrip.services.support.index_reader import eth, when
 from roundtrip.store.holders.smart_money import BoardRow, WinningClose
@@ -29,6 +29,7 @@ from .schema import (
     HoldersCounted,
     LaunchTime,
     Link,
+    OfHolders,
     PurseAnswer,
     Purses,
     RepeatCrowd,
@@ -74,23 +75,9 @@ def present(record: HolderRecord) -> TokenHolders:
     )
 
 
-class HolderAnswerFields(TypedDict):
-    """Every field of ``OfHolders``."""
-
-    text: str
-    chain_id: int
-    block: int
-    block_time: datetime
-    address: str
-    status: ReadStatus
-    token: HeldToken
-
-
-def common_fields(
-    record: HolderRecord, sentences: Iterable[str], rows: Iterable[str] = ()
-) -> HolderAnswerFields:
-    """The text is ``sentences``, then each of ``rows`` on a line of its own."""
-    return HolderAnswerFields(
+def common_fields(record: HolderRecord, sentences: Iterable[str], rows: Iterable[str] = ()) -> dict[str, Any]:
+    """The fields of ``OfHolders``. The text is ``sentences``, then each of ``rows`` on a line of its own."""
+    fields = OfHolders(
         text="\n".join([" ".join(sentences), *rows]),
         chain_id=record.chain_id,
         block=record.block.number,
@@ -99,6 +86,7 @@ def common_fields(
         status=record.status,
         token=held_token(record),
     )
+    return msgspec.structs.asdict(fields)
 
 
 def held_token(record: HolderRecord) -> HeldToken:

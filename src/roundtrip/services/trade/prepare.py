@@ -24,7 +24,7 @@ from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
 from roundtrip.services.engine.token_check import open_check, prepare_inputs
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import BaseUnits, TokenAddress, VenueAt, at, says
+from roundtrip.services.support.answer_fields import AddressText, BaseUnits, TokenAddress, VenueAt, at, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     DECIMAL_PATTERN,
@@ -54,7 +54,7 @@ from roundtrip.services.trade.rehearsal import (
     with_smaller_buy,
     with_smaller_sell,
 )
-from roundtrip.services.trade.simulate import AddressField, sell_back, short_check
+from roundtrip.services.trade.simulate import sell_back, short_check
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
 from roundtrip.services.trade.trade_builder import DECIMALS, Side, TradeBuilder
 from roundtrip.venues.base import quote_name
@@ -67,8 +67,8 @@ Slippage = Annotated[
         description="How much less than rehearsed the swap accepts, in hundredths of a percent: 100 is 1 %.",
     ),
 ]
-TokenField = Annotated[AddressField, says("The token's address, 0x and 40 hex digits.")]
-WalletField = Annotated[AddressField, says("The wallet that will sign.")]
+TokenField = Annotated[AddressText, says("The token's address, 0x and 40 hex digits.")]
+WalletField = Annotated[AddressText, says("The wallet that will sign.")]
 
 
 _NOT_ZERO = {"not": {"pattern": r"^[0.]*$"}}
