@@ -1,6 +1,6 @@
 """The data that every holder answer is made of, and what is derived from it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -146,16 +146,14 @@ class HolderFindings:
 def summarize(record: HolderRecord) -> HolderFindings:
     """Derives all findings."""
     inputs, launch, full_inputs = record.inputs, record.launch, record.full_inputs
-    parties = _launch_parties(record)
-    snipers, bundles = parties.snipers, parties.bundles
+    snipers, bundles, *parties = _launch_parties(record)
     tags = {} if inputs is None or launch is None else {
-        buy.wallet: parties.tags_of(inputs, buy.wallet) for buy in launch.buys
+        buy.wallet: findings.tags(inputs, buy.wallet, *parties) for buy in launch.buys
     }  # fmt: skip
     if full_inputs is None:
         return HolderFindings(bundles=bundles, tags=tags)
-    top = tuple(findings.top(full_inputs, snipers=parties.sniper_wallets, bundled=parties.bundled_wallets))
     return HolderFindings(
-        top=top,
+        top=tuple(findings.top(full_inputs, findings.TOP, *parties)),
         shares=findings.shares(full_inputs),
         snipers=snipers,
         bundles=bundles,
@@ -175,13 +173,13 @@ class AccountTags(NamedTuple):
     is_complete: bool
 
 
-def tag_accounts(record: HolderRecord, accounts: Iterable[Address]) -> AccountTags:
+def tag_accounts(record: HolderRecord, accounts: Collection[Address]) -> AccountTags:
     """The tags of any accounts, which need not hold the token."""
     inputs = record.inputs
     if inputs is None:
         return AccountTags({}, is_complete=False)
-    parties, accounts = _launch_parties(record), tuple(accounts)
-    tags = {account: parties.tags_of(inputs, account) for account in accounts}
+    _, _, *parties = _launch_parties(record)
+    tags = {account: findings.tags(inputs, account, *parties) for account in accounts}
     is_complete = record.status == "complete" and record.unsure_maker is None and inputs.maker is not None
     return AccountTags(
         {account: found for account, found in tags.items() if found},
@@ -201,24 +199,13 @@ def _is_traced(record: HolderRecord, inputs: HolderInputs, account: Address) -> 
     return record.launch is not None and record.winners is not None and known.first_s is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _LaunchParties:
-    """Who bought in the launch window. None: as in ``HolderFindings``."""
-
-    snipers: Snipers | None
-    bundles: tuple[Bundle, ...] | None
-    sniper_wallets: frozenset[Address]
-    bundled_wallets: frozenset[Address]
-
-    def tags_of(self, inputs: HolderInputs, wallet: Address) -> tuple[findings.Tag, ...]:
-        """The tags of a wallet."""
-        return findings.tags(inputs, wallet, self.sniper_wallets, self.bundled_wallets)
-
-
-def _launch_parties(record: HolderRecord) -> _LaunchParties:
+def _launch_parties(
+    record: HolderRecord,
+) -> tuple[Snipers | None, tuple[Bundle, ...] | None, frozenset[Address], frozenset[Address]]:
+    """Snipers and bundles, None: as in ``HolderFindings``; and the wallets of each."""
     inputs, launch, bundles = record.inputs, record.launch, _bundles(record)
     snipers = None if inputs is None or launch is None else findings.snipers(inputs, launch)
-    return _LaunchParties(
+    return (
         snipers,
         bundles,
         frozenset(snipers.wallets if snipers else ()),
