@@ -35,8 +35,9 @@ from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.types import parse_address
 from roundtrip.services.holders.handlers import token_holders
-from roundtrip.services.holders.schema import Holders, HoldersParams
+from roundtrip.services.holders.schema import Holders
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor
 from roundtrip.store.server.postgres import EmbeddedPostgres
@@ -173,7 +174,7 @@ class Desk:
 
     async def ask(self) -> Holders:
         """One answer, as a caller gets it, not through the shared ones."""
-        return (await token_holders(self.ctx, HoldersParams(self.found.token))).answer
+        return (await token_holders(self.ctx, TokenParams(self.found.token))).answer
 
     async def _read_on(self) -> None:
         """Until the job has read it to the end: who asks all the time would be measured, too."""

@@ -10,8 +10,8 @@ import msgspec
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders.handlers import token_holders
-from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
@@ -41,7 +41,7 @@ class Holding:
         if follows:
             await self.follow()
         await self.ctx.heads.refresh()
-        answered = await token_holders(self.ctx, HoldersParams(token))
+        answered = await token_holders(self.ctx, TokenParams(token))
         found: dict[str, Any] = msgspec.to_builtins(answered.answer)
         return found
 

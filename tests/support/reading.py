@@ -18,9 +18,9 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.holders import book_reader, sources
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.handlers import token_holders
-from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.runtime.book_cache import BookCache
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import BookHead
 from roundtrip.store.server.rows import Connection
@@ -53,7 +53,7 @@ class Process:
         """The whole answer, but for when it was asked."""
         await self.ctx.heads.refresh()
         found: dict[str, Any] = msgspec.to_builtins(
-            (await token_holders(self.ctx, HoldersParams(token))).answer
+            (await token_holders(self.ctx, TokenParams(token))).answer
         )
         del found["checkedAt"]
         return found

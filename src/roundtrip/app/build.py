@@ -34,6 +34,7 @@ from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.jobs.alerts.loop import AlertLoop
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.telegram import link_chats
@@ -46,7 +47,6 @@ from roundtrip.services.runtime.notifiers import check_key
 from roundtrip.services.wallets.origins import resolve_origin
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index.cursor import BLOCKS_KEPT
-from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.replicas.pools import open_replicas
 from roundtrip.store.server import connections
@@ -325,7 +325,7 @@ async def forget_index(database_url: str) -> None:
 
 async def find_wallet_origin(
     settings: Settings, network: Network, database_url: str, wallet: Address
-) -> StoredOrigin | NothingReached | None:
+) -> FirstSeen | NothingReached | None:
     """A wallet's origin, from the database or the nodes; None: not known. Raises NodeFault, ServiceFull."""
     await migrate_database(database_url)
     async with _connect(database_url, _STATEMENT_S) as connection, aiohttp.ClientSession() as session:

@@ -13,8 +13,8 @@ from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.observability import prometheus, tracing
-from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT
 
 from .progress import show_progress
@@ -132,7 +132,7 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
         raise SystemExit(_UNKNOWN)
 
 
-def _describe_origin(wallet: Address, origin: StoredOrigin | NothingReached | None) -> str:
+def _describe_origin(wallet: Address, origin: FirstSeen | NothingReached | None) -> str:
     if origin is None:
         return (
             f"{wallet}: not found out. The index does not reach back that far, and no node's "

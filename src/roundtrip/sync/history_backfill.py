@@ -66,10 +66,11 @@ def decode_past_block(block: PastBlock, decoder: Decoder) -> BlockEvents:
     """Decodes a block's logs. Only the transactions' hashes are known: each sender is the zero address."""
     tx_indexes: dict[str, int] = {}
     events = []
-    for log, tx_hash, log_index in block.logs:
-        event = decoder(log)
+    for entry in block.logs:
+        event = decoder(entry.log)
         if event is not None:
-            events.append(LoggedEvent(tx_indexes.setdefault(tx_hash, len(tx_indexes)), log_index, event))
+            tx_index = tx_indexes.setdefault(entry.tx_hash, len(tx_indexes))
+            events.append(LoggedEvent(tx_index, entry.log_index, event))
     transactions = tuple(
         SpanTx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0", NO_INPUT) for tx_hash in tx_indexes
     )

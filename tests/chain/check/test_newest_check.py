@@ -13,7 +13,7 @@ from roundtrip.domain.check.evidence import CellOutcome, HolderSell, HolderSells
 from roundtrip.services.cards.newest_check import OLD_S, CheckSummary, newest_check, read_checks
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import at
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.server.hex import as_bytes
@@ -62,7 +62,7 @@ async def keep(
 
 
 async def shown(ctx: Context) -> CheckSummary | None:
-    return (await newest_check(ctx, HistoryParams(TOKEN))).answer.check
+    return (await newest_check(ctx, TokenParams(TOKEN))).answer.check
 
 
 async def level(ctx: Context) -> str | None:
@@ -116,6 +116,6 @@ async def test_a_card_names_the_token_that_its_token_looks_like(
     ctx: Context, symbol: bytes, is_told: bool
 ) -> None:
     await keep(ctx, 60, symbol=symbol)
-    card = (await newest_check(ctx, HistoryParams(TOKEN))).answer
+    card = (await newest_check(ctx, TokenParams(TOKEN))).answer
     assert (ctx.contracts.weth in card.look_alike) is is_told
     assert bool(card.look_alike) is is_told

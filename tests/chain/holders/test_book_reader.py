@@ -12,9 +12,9 @@ from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.services.holders import book_reader
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.handlers import launch_bundle, token_holders
-from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.holding import Stage
@@ -96,7 +96,7 @@ async def test_of_a_launch_whose_window_is_not_read_nothing_is_told(
     held, one = launched(service.stage), service.process()
     found = await one.asked(held.token)
     assert (found["status"], found["launch"], found["bundle"]) == ("reading", None, None)
-    bundle = await launch_bundle(one.ctx, HoldersParams(held.token))
+    bundle = await launch_bundle(one.ctx, TokenParams(held.token))
     assert (bundle.answer.launch, bundle.answer.buyers, bundle.answer.groups) == (None, None, [])
     assert "No wallet bought" not in bundle.answer.text
     await service.done(one)
@@ -240,5 +240,5 @@ async def test_what_is_read_may_stay_behind_the_head(indexed: Context, rpc: Sync
     await indexed.heads.refresh()
     head = indexed.heads.current().block.number
     ctx = replace(indexed, books=book_cache.BookCache(behind_blocks=5))
-    answer = (await token_holders(ctx, HoldersParams(built.tokens["curve"]))).answer
+    answer = (await token_holders(ctx, TokenParams(built.tokens["curve"]))).answer
     assert (answer.status, answer.block) == ("complete", head - 5)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from roundtrip.chain.blocks.state_witness import NoArchive
-from roundtrip.chain.holders.origins import FoundOrigin
 from roundtrip.chain.rpc.client import Budget, RpcCall, RpcNode
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.holders import funding
 from roundtrip.services.runtime.book_cache import BookCache, reading_budget
 from roundtrip.services.runtime.context import Context
@@ -39,12 +39,12 @@ async def asked(process: Process, main: Budget, held: Held) -> tuple[dict[str, A
     return await process.asked(held.token), main.spent - before[0], own.spent - before[1]
 
 
-def an_archive(funder: str) -> Callable[[RpcNode, Address, int, BlockRef], Awaitable[FoundOrigin]]:
+def an_archive(funder: str) -> Callable[[RpcNode, Address, int, BlockRef], Awaitable[FirstSeen]]:
     """One that tells of everybody that the funder paid him an hour ago."""
 
-    async def find_origin(node: RpcNode, wallet: Address, low: int, high: BlockRef) -> FoundOrigin:
+    async def find_origin(node: RpcNode, wallet: Address, low: int, high: BlockRef) -> FirstSeen:
         await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])] * PROBES)
-        return FoundOrigin(low + 1, high.timestamp_s - BOUGHT_LATER_S, Address(funder))
+        return FirstSeen(low + 1, high.timestamp_s - BOUGHT_LATER_S, Address(funder))
 
     return find_origin
 

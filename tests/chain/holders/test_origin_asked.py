@@ -12,12 +12,13 @@ from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.origins import origin_of
 from roundtrip.store.index import origins
-from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet import world
 from support import archive as archives
@@ -116,8 +117,8 @@ async def test_what_the_index_does_not_reach_is_wished_for_and_known_later(
         await work(asks)
     assert await wished(index) == []
     assert [await origin_of(asks, wallet) for wallet in wallets] == [
-        StoredOrigin(FUNDED, archive.funded_s, archive.funder),
-        StoredOrigin(FUNDED_LATE, LATE_S, archive.busy),
+        FirstSeen(FUNDED, archive.funded_s, archive.funder),
+        FirstSeen(FUNDED_LATE, LATE_S, archive.busy),
         None,
     ]
     # Of all three everything was searched.
@@ -131,7 +132,7 @@ async def test_where_nothing_is_older_nothing_is_wished_for(
     """The index is whole, or there is none up to which to search."""
     if begun:
         await follow(index, 0, archive.busy)
-    known = StoredOrigin(FUNDED_LATE, LATE_S, archive.busy) if begun else None
+    known = FirstSeen(FUNDED_LATE, LATE_S, archive.busy) if begun else None
     assert await origin_of(asks, LATE) == known
     assert await origin_of(asks, NOBODY) is None
     assert await wished(index) == []

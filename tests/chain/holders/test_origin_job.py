@@ -9,11 +9,12 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
-from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
+from roundtrip.store.index.origins import OlderOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet import world
@@ -74,7 +75,7 @@ async def left(connection: Connection) -> int:
 async def test_what_is_older_than_the_index_is_found_and_kept(
     asks: Context, clean: Connection, archive: Archive
 ) -> None:
-    found = OlderOrigin(StoredOrigin(FUNDED, archive.funded_s, archive.funder), FUNDED)
+    found = OlderOrigin(FirstSeen(FUNDED, archive.funded_s, archive.funder), FUNDED)
     assert await searched(asks, clean, EARLY, START) == found
     assert await left(clean) == 0
 

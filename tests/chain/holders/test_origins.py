@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
+from roundtrip.chain.holders.origins import NothingReached, find_origin
 from roundtrip.chain.rpc.client import Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions, find_anvil, running
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -79,12 +80,12 @@ async def test_the_block_that_funded_it_is_found(archive: Followed) -> None:
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, archive.url):
             found = await find_origin(node, WALLET, 0, high)
-            assert found == FoundOrigin(FUNDED, archive.refs[FUNDED].timestamp_s, archive.funder)
+            assert found == FirstSeen(FUNDED, archive.refs[FUNDED].timestamp_s, archive.funder)
             made = await find_origin(node, archive.contract, 0, high)
-            assert made == FoundOrigin(MADE, archive.refs[MADE].timestamp_s, None)
+            assert made == FirstSeen(MADE, archive.refs[MADE].timestamp_s, None)
             assert await find_origin(node, NOBODY, 0, high) == NothingReached(BLOCKS)
             assert await find_origin(node, WALLET, 0, archive.refs[FUNDED - 1]) == NothingReached(FUNDED - 1)
-            assert await find_origin(node, archive.funder, 0, high) == FoundOrigin(
+            assert await find_origin(node, archive.funder, 0, high) == FirstSeen(
                 0, archive.refs[0].timestamp_s, None
             )
             assert await find_origin(node, WALLET, FUNDED + 1, high) is None

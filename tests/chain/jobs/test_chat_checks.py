@@ -35,7 +35,7 @@ from roundtrip.services.check.handler import check_and_store
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED, Bot, DrawsPictures
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip_development.devnet.world import Built
 from support.telegram import TOKEN, TelegramApi, telegram_api
 
@@ -112,7 +112,7 @@ async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(
 
 
 async def test_a_check_is_old_after_a_day(indexed: Context, built: Built) -> None:
-    params = HistoryParams(built.tokens["plain"])
+    params = TokenParams(built.tokens["plain"])
     await check_and_store(indexed, CheckParams(built.tokens["plain"]))
     made_s = indexed.now_s()
     old = []

@@ -11,11 +11,12 @@ import pytest
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.history_answer import LaunchRow, WalletHistory
-from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
+from roundtrip.store.index.origins import OlderOrigin, keep_older
 from roundtrip.store.server import jobs
 from roundtrip.store.wallets.wallets import MAX_ROWS
 from roundtrip_development.devnet.actors import DUMPER, FUNDER, LAUNCHERS, SERIAL, SNIPERS, TRADERS
@@ -283,7 +284,7 @@ async def test_an_origin_is_searched_for_and_told_when_it_is_known(by_hand: Cont
     assert await jobs.is_there(made.connection, "origin", WALLET)
     await made.connection.execute("UPDATE jobs.job SET failed_at = now()")
     assert (await history(by_hand, WALLET)).origin_status == "unknown"
-    await keep_older(made.connection, WALLET, OlderOrigin(StoredOrigin(3, START_S - 90_000, OTHER), 3))
+    await keep_older(made.connection, WALLET, OlderOrigin(FirstSeen(3, START_S - 90_000, OTHER), 3))
     found = await history(by_hand, WALLET)
     assert (found.origin_status, found.first_seen) == ("known", at(START_S - 90_000))
     assert found.funder is not None

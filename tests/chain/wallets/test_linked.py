@@ -11,10 +11,11 @@ import pytest
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.linked import LinkedWallets, linked_wallets
-from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
+from roundtrip.store.index.origins import OlderOrigin, keep_older
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip_development.devnet.actors import FUNDER, SERIAL, SNIPERS
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -223,10 +224,10 @@ async def test_what_an_archive_told_of_the_funder_counts(by_hand: Context, made:
     """It is older than what the sync saw; when it came is not known then."""
     await made.funded(ASKED, OTHER)
     await made.funded(KIN, GIVER)
-    await keep_older(made.connection, ASKED, OlderOrigin(StoredOrigin(1, 1, GIVER), 1))
+    await keep_older(made.connection, ASKED, OlderOrigin(FirstSeen(1, 1, GIVER), 1))
     found = await asked(by_hand, ASKED)
     assert scores(found) == {GIVER: 70, KIN: 40}
-    await keep_older(made.connection, KIN, OlderOrigin(StoredOrigin(1, 1, number_address(0xFFF001)), 1))
+    await keep_older(made.connection, KIN, OlderOrigin(FirstSeen(1, 1, number_address(0xFFF001)), 1))
     unmet = await asked(by_hand, KIN)
     assert (unmet.linked, unmet.funder and unmet.funder.wallets_funded) == ((), 0)
 

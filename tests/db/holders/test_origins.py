@@ -5,14 +5,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older, older, origin, origins_of
+from roundtrip.domain.wallets.linked import FirstSeen
+from roundtrip.store.index.origins import OlderOrigin, keep_older, older, origin, origins_of
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch_row
 from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))
-MET = StoredOrigin(500, 5000, FUNDER)
-FOUND = OlderOrigin(StoredOrigin(40, 400, OTHER), 900)
+MET = FirstSeen(500, 5000, FUNDER)
+FOUND = OlderOrigin(FirstSeen(40, 400, OTHER), 900)
 HASH = bytes(32)
 NOBODY = address(0x404)
 
@@ -39,11 +40,11 @@ async def meet(connection: Connection, funded: bool = True) -> None:
     )
 
 
-async def read_origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
+async def read_origin(connection: Connection, wallet: Address) -> FirstSeen | None:
     """What the sync stored of the wallet."""
     return await fetch_row(
         connection,
-        StoredOrigin,
+        FirstSeen,
         "SELECT origin.first_number, origin.first_s, funder.address AS funder FROM facts.origin AS origin"
         " JOIN facts.address AS wallet ON wallet.id = origin.wallet_id"
         " LEFT JOIN facts.address AS funder ON funder.id = origin.funder_id WHERE wallet.address = $1",
@@ -63,13 +64,13 @@ async def test_what_the_sync_met(connection: Connection) -> None:
     assert await read_origin(connection, WALLET) is None
     await meet(connection)
     assert await read_origin(connection, WALLET) == MET
-    assert await read_origin(connection, FUNDER) == StoredOrigin(7, 70, None)
+    assert await read_origin(connection, FUNDER) == FirstSeen(7, 70, None)
     assert await read_origin(connection, OTHER) is None
 
 
 async def test_a_wallet_that_nobody_funded(connection: Connection) -> None:
     await meet(connection, funded=False)
-    assert await read_origin(connection, WALLET) == StoredOrigin(500, 5000, None)
+    assert await read_origin(connection, WALLET) == FirstSeen(500, 5000, None)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +78,8 @@ async def test_a_wallet_that_nobody_funded(connection: Connection) -> None:
     [
         FOUND,
         OlderOrigin(None, 900),
-        OlderOrigin(StoredOrigin(40, 400, None), 900),
-        OlderOrigin(StoredOrigin(0, 0, None), 0),
+        OlderOrigin(FirstSeen(40, 400, None), 900),
+        OlderOrigin(FirstSeen(0, 0, None), 0),
     ],
 )
 async def test_what_the_archive_told_is_kept(connection: Connection, told: OlderOrigin) -> None:
@@ -91,7 +92,7 @@ async def test_what_the_archive_told_is_kept(connection: Connection, told: Older
 @pytest.mark.parametrize(
     ("before", "then", "kept"),
     [
-        (FOUND, OlderOrigin(StoredOrigin(39, 390, None), 950), "before"),
+        (FOUND, OlderOrigin(FirstSeen(39, 390, None), 950), "before"),
         (FOUND, OlderOrigin(None, 950), "before"),
         (OlderOrigin(None, 900), FOUND, "then"),
         (OlderOrigin(None, 900), OlderOrigin(None, 901), "then"),
@@ -114,13 +115,13 @@ async def test_what_was_found_stays(
         # A whole index knows; the archive may know of money that came out of a contract before.
         (0, None, MET),
         (0, FOUND, FOUND.found),
-        (0, OlderOrigin(StoredOrigin(500, 5000, None), 900), StoredOrigin(500, 5000, None)),
-        (0, OlderOrigin(StoredOrigin(600, 6000, OTHER), 900), MET),
+        (0, OlderOrigin(FirstSeen(500, 5000, None), 900), FirstSeen(500, 5000, None)),
+        (0, OlderOrigin(FirstSeen(600, 6000, OTHER), 900), MET),
         (0, OlderOrigin(None, 100), MET),
         # One that begins late does not, unless nothing was before it.
         (300, None, None),
         (300, FOUND, FOUND.found),
-        (300, OlderOrigin(StoredOrigin(600, 6000, OTHER), 900), StoredOrigin(600, 6000, OTHER)),
+        (300, OlderOrigin(FirstSeen(600, 6000, OTHER), 900), FirstSeen(600, 6000, OTHER)),
         (300, OlderOrigin(None, 298), None),
         (300, OlderOrigin(None, 299), MET),
         (300, OlderOrigin(None, 400), MET),
@@ -133,7 +134,7 @@ async def test_what_was_found_stays(
     ],
 )
 async def test_what_is_known_for_sure(
-    connection: Connection, start: int | None, told: OlderOrigin | None, known: StoredOrigin | None
+    connection: Connection, start: int | None, told: OlderOrigin | None, known: FirstSeen | None
 ) -> None:
     await meet(connection)
     if start is not None:
@@ -154,7 +155,7 @@ async def test_a_wallet_that_was_never_met_has_no_origin(connection: Connection)
 
 FEW = [address(n) for n in range(1, 7)]
 numbers = st.integers(0, 9)
-origins_met = st.builds(StoredOrigin, numbers, numbers, st.none() | st.sampled_from(FEW))
+origins_met = st.builds(FirstSeen, numbers, numbers, st.none() | st.sampled_from(FEW))
 searches = st.builds(OlderOrigin, st.none(), numbers) | st.builds(
     lambda found: OlderOrigin(found, found.first_number), origins_met
 )
@@ -169,7 +170,7 @@ searches = st.builds(OlderOrigin, st.none(), numbers) | st.builds(
 async def test_of_many_at_once_each_has_its_own(
     connection: Connection,
     start: int | None,
-    seen: dict[Address, StoredOrigin],
+    seen: dict[Address, FirstSeen],
     told: dict[Address, OlderOrigin],
 ) -> None:
     """What is said of one is what the rule says of it, whoever else is asked for."""
@@ -186,7 +187,7 @@ async def test_of_many_at_once_each_has_its_own(
     for wallet, searched in told.items():
         await keep_older(connection, wallet, searched)
 
-    def sure(wallet: Address) -> StoredOrigin | None:
+    def sure(wallet: Address) -> FirstSeen | None:
         search, known = told.get(wallet), []
         if search is not None and search.found is not None:
             known = [search.found]

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import AsyncIterator
+from typing import get_args
 
 import asyncpg
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.market.fairness import Fairness
-from roundtrip.domain.market.winners import SPANS, ClosedToken
+from roundtrip.domain.market.winners import SPANS, ClosedToken, Window
 from roundtrip.store.boards import winners
 from roundtrip.store.holders import smart_money
 from roundtrip.store.holders.smart_money import MAX_WINS_LOOKED_AT, BoardRow, SmartCrowd, WinningClose
@@ -102,7 +103,7 @@ async def test_of_strewn_facts_the_nearest_board_is_what_a_slow_look_says(own: C
         slow = await facts(own, FAIRNESS)
         await counted(own, *SPANS, fairness=FAIRNESS)
         rows: dict[Address, BoardRow] = {}
-        for span in reversed(SPANS):
+        for span in reversed(get_args(Window)):
             for rank, one in enumerate(slow.winners(span), 1):
                 row = BoardRow(one.wallet, span, rank, one.profit_wei, one.closed, one.won)
                 rows[one.wallet] = row

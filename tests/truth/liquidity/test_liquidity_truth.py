@@ -14,8 +14,9 @@ from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.liquidity import gather, locks
 from roundtrip.services.liquidity.handler import read_liquidity
-from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
+from roundtrip.services.liquidity.schema import Liquidity, LiquidityPosition
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.server.migrate import migrate
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.deploy import put_token
@@ -66,7 +67,7 @@ class Stood:
     async def asked(self, name: str) -> Liquidity:
         """The answer about a world's token."""
         await self.ctx.heads.refresh()
-        return (await read_liquidity(self.ctx, LiquidityParams(self.worlds[name].pool.token))).answer
+        return (await read_liquidity(self.ctx, TokenParams(self.worlds[name].pool.token))).answer
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +145,7 @@ async def test_where_there_is_no_pool_nothing_is_claimed(stood: Stood) -> None:
     }
     await stood.ctx.heads.refresh()
     for address, text in texts.items():
-        answer = (await read_liquidity(stood.ctx, LiquidityParams(address))).answer
+        answer = (await read_liquidity(stood.ctx, TokenParams(address))).answer
         reply = (answer.text, answer.totals, answer.if_it_left, answer.venues, answer.tags_complete)
         assert reply == (text, None, None, [], True)
 

@@ -7,10 +7,11 @@ from typing import Any, Literal
 import msgspec
 
 from roundtrip.chain.blocks.state_witness import AccountState
-from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
+from roundtrip.chain.holders.origins import NothingReached, find_origin
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.wallets.linked import FirstSeen
 from unit.chain.samples import raw
 from unit.venues.network import address
 
@@ -140,7 +141,7 @@ class Scripted:
         raise AssertionError("one trip after another")
 
 
-async def searched(chain: Chain, low: int = 0) -> FoundOrigin | NothingReached | None:
+async def searched(chain: Chain, low: int = 0) -> FirstSeen | NothingReached | None:
     return await find_origin(Scripted(chain), WALLET, low, chain.ref())
 
 

@@ -30,6 +30,7 @@ def bloom(*logs: Json) -> str:
 
 def a_log(index: int, **more: Any) -> Json:
     own = {"address": TOKEN, "topics": TOPICS, "data": "0x01", "blockHash": BLOCK, "transactionHash": TX}
+    own |= {"blockNumber": "0x9", "transactionIndex": "0x1"}
     return own | {"logIndex": hex(index), "removed": False} | more
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import HolderColumns, InsiderLedger
 from roundtrip.domain.holders.findings import HolderInputs, KnownWallet
-from roundtrip.services.holders.findings import HolderRecord, HolderWin, LaunchCrowd, WinFinding
+from roundtrip.services.holders.findings import HolderRecord
+from roundtrip.store.holders.smart_money import BoardRow, SmartCrowd, WinningClose
 from unit.domain.holding import (
     AT_S,
     DEPLOYER,
@@ -29,6 +30,9 @@ NOW_S = AT_S + 10 * DAY_S
 SUPPLY_RAW = 10_000 * 10**18
 UNIT = 10**18
 LAUNCHED = launch((A, 300 * UNIT, 9), (B, 200 * UNIT, 9), (C, 100 * UNIT), (DEPLOYER, 50 * UNIT))
+
+
+WIN = WinningClose(address(0xC0FFEE), "W\u202eIN", 2 * UNIT, 5 * UNIT, AT_S)
 
 
 def the_book(**changes: Any) -> FilledBook:
@@ -77,13 +81,11 @@ def gathered(**changes: Any) -> HolderRecord:
         launch=LAUNCHED,
         market_cap_micro_usd=Fraction(5_000 * 10**6),
         winners=(),
-        crowd=LaunchCrowd({}, 4),
+        biggest_wins=dict.fromkeys((A, B, C, D, E), WIN),
+        crowd=SmartCrowd(4, {}),
     )
     return replace(whole, **changes)
 
 
-WIN = WinFinding(address(0xC0FFEE), "W\u202eIN", 3 * UNIT, 2 * UNIT, AT_S)
-
-
-def winner(wallet: Address, **changes: Any) -> HolderWin:
-    return replace(HolderWin(wallet, "24h", 3, 2 * UNIT, 3, 4, WIN), **changes)
+def winner(wallet: Address, **changes: Any) -> BoardRow:
+    return replace(BoardRow(wallet, "24h", 3, 2 * UNIT, 4, 3), **changes)

@@ -5,10 +5,10 @@ from roundtrip.services.check.proof_schema import CheckProof
 from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.holders.handlers import SmartMoney, launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.launch_bundle import LaunchBundle
-from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
+from roundtrip.services.holders.schema import Holders, TokenHolders
 from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
-from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.liquidity.schema import Liquidity
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.services.verdicts.history import CheckHistory, check_history
 from roundtrip.services.verdicts.many import (
     MAX_CHECKS,
@@ -96,7 +96,7 @@ TOKENS: tuple[AnyOperation, ...] = (
             "check, and has only checks of the usual size. A block of an old check may have left the "
             "chain since."
         ),
-        params=HistoryParams,
+        params=TokenParams,
         answer=CheckHistory,
         handler=lambda call: check_history(call.ctx, call.params),
         path="/v1/check/{address}/history",
@@ -114,7 +114,7 @@ TOKENS: tuple[AnyOperation, ...] = (
             "in half a minute. Shares are of the "
             "total supply."
         ),
-        params=HoldersParams,
+        params=TokenParams,
         answer=TokenHolders,
         path_answer=Holders,
         handler=lambda call: token_holders(call.ctx, call.params),
@@ -134,7 +134,7 @@ TOKENS: tuple[AnyOperation, ...] = (
             "those it names, now and when its lock ends. ifItLeft: what a buyer gets back after the largest "
             "party has withdrawn everything."
         ),
-        params=LiquidityParams,
+        params=TokenParams,
         answer=Liquidity,
         handler=lambda call: read_liquidity(call.ctx, call.params),
         lane="checks",
@@ -154,7 +154,7 @@ TOKENS: tuple[AnyOperation, ...] = (
             "profit rank; past profit does not predict the next trade. Statuses are those of "
             "token_holders."
         ),
-        params=HoldersParams,
+        params=TokenParams,
         answer=SmartMoney,
         handler=lambda call: smart_money(call.ctx, call.params),
         lane="checks",
@@ -172,7 +172,7 @@ TOKENS: tuple[AnyOperation, ...] = (
             "a bridge or an account bundler are not grouped. Shares are of the total supply. Statuses are "
             "those of token_holders."
         ),
-        params=HoldersParams,
+        params=TokenParams,
         answer=LaunchBundle,
         handler=lambda call: launch_bundle(call.ctx, call.params),
         lane="checks",

@@ -7,6 +7,7 @@ commits to all logs: a missing or forged one nearly always changes it.
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
+from roundtrip.chain.rpc.node_logs import decode_bytes
 from roundtrip.domain.base.types import Address
 from roundtrip.venues.abi import keccak
 from roundtrip.venues.base import Log
@@ -70,8 +71,7 @@ def log_bits(log: Log) -> int:
 
 
 def _bytes(text: str, size: int) -> bytes:
-    data = bytes.fromhex(text[2:])
-    # bytes.fromhex skips spaces: then there are fewer bytes than digits.
-    if len(data) != size or len(text) != 2 + 2 * size or text[:2] != "0x":
+    data = decode_bytes(text)
+    if len(data) != size:
         raise ValueError(f"not 0x and {size} bytes in hex")
     return data

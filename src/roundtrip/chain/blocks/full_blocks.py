@@ -1,14 +1,12 @@
 """Reads one block with its transactions, or one receipt, and checks that it is the requested one."""
 
-from typing import Annotated
-
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError
 from roundtrip.chain.rpc.errors import describe_error
-from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
+from roundtrip.chain.rpc.hex_fields import Quantity, Word
+from roundtrip.chain.rpc.node_logs import UnverifiedLog
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
 
 from .spans import NodeLied, SpanTx
@@ -26,20 +24,14 @@ class FullBlock(msgspec.Struct):
     transactions: tuple[SpanTx, ...]
 
 
-class _BlockRawLog(msgspec.Struct):
-    address: HexAddress
-    topics: Annotated[list[Word], msgspec.Meta(max_length=4)]
-    data: HexBytes
-
-
 class _BlockLogs(msgspec.Struct, rename="camel"):
     block_hash: Word
     transaction_hash: Word
-    logs: list[_BlockRawLog]
+    logs: list[UnverifiedLog]
 
 
 class BlockReceipt(msgspec.Struct, frozen=True):
-    """A transaction's logs, in order, and its block."""
+    """A transaction's logs, in order, and its block, as the node claims them."""
 
     block_hash: str
     logs: tuple[Log, ...]
@@ -78,13 +70,9 @@ def read_receipt(answer: Answer, tx_hash: str) -> BlockReceipt:
         raise NodeFault(f"the node sent no receipt ({describe_error(answer)})")
     try:
         receipt = _RECEIPTS.decode(answer)
+        logs = tuple(log.decode() for log in receipt.logs)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise UnreadableBlock("the node sent an unreadable receipt") from error
     if receipt.transaction_hash.lower() != tx_hash.lower():
         raise NodeLied("the node sent a different receipt than requested")
-    return BlockReceipt(receipt.block_hash.lower(), tuple(map(_log, receipt.logs)))
-
-
-def _log(raw: _BlockRawLog) -> Log:
-    topics = tuple(topic.lower() for topic in raw.topics)
-    return Log(Address(raw.address.lower()), topics, bytes.fromhex(raw.data[2:]))
+    return BlockReceipt(receipt.block_hash.lower(), logs)

@@ -18,6 +18,7 @@ import structlog
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, entries
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
+from roundtrip.chain.rpc.hex_fields import Word
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 
 MAX_FRAME_BYTES = 2**20
@@ -38,7 +39,6 @@ class HeadHint:
 
 
 _Number = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,8}$")]
-_Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
 class FeedHeader(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,8 +46,8 @@ class FeedHeader(msgspec.Struct, frozen=True, rename="camel"):
     outrank every correct one."""
 
     number: _Number
-    hash: _Word
-    parent_hash: _Word
+    hash: Word
+    parent_hash: Word
 
     def at(self) -> int:
         """The block's number."""

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import msgspec
 import structlog
@@ -17,6 +16,7 @@ from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_b
 from roundtrip.chain.rpc.data_fee import DataFee
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
+from roundtrip.chain.rpc.hex_fields import HexAddress, Quantity, Word
 from roundtrip.chain.rpc.node_words import quote_error
 from roundtrip.chain.rpc.refusals import explain_other_chain
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
@@ -69,19 +69,15 @@ class ChainHead:
         return self.dialect
 
 
-_Quantity = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
-_Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
-
-
 class HeadHeader(msgspec.Struct, rename="camel"):
     """The fields of a block's header that are read here."""
 
-    number: _Quantity
-    hash: _Word
-    timestamp: _Quantity
-    miner: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
-    mix_hash: _Word
-    base_fee_per_gas: _Quantity
+    number: Quantity
+    hash: Word
+    timestamp: Quantity
+    miner: HexAddress
+    mix_hash: Word
+    base_fee_per_gas: Quantity
 
     def block(self) -> BlockRef:
         """The block's number, hash and time."""

@@ -13,12 +13,12 @@ as with a venue index that reads the same logs.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
-from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_number, decode_word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
@@ -38,9 +38,14 @@ class LogFilter(NamedTuple):
 
 
 class PastLog(NamedTuple):
-    """One log, its transaction, and its index among all logs of its block."""
+    """One log and its place, as the node claims them, in accord with its other logs. ``at_s``: its block's
+    time; None: not in the node's answer. ``log_index``: among all logs of its block."""
 
     log: Log
+    number: int
+    block_hash: str
+    at_s: int | None
+    tx_index: int
     tx_hash: str
     log_index: int
 
@@ -65,32 +70,7 @@ class LogRange:
         return sum(len(block.logs) for block in self.blocks)
 
 
-class _PastRawLog(msgspec.Struct, rename="camel", gc=False):
-    address: HexAddress
-    topics: Annotated[list[Word], msgspec.Meta(min_length=1, max_length=4)]
-    data: HexBytes
-    block_number: Quantity
-    block_hash: Word
-    transaction_hash: Word
-    transaction_index: Quantity
-    log_index: Quantity
-    block_timestamp: Quantity | None = None
-    removed: bool = False
-
-
-class _PlacedLog(NamedTuple):
-    """A log with its numbers decoded. ``at_s``: its block's time; None: not in the node's answer."""
-
-    log: Log
-    number: int
-    block_hash: str
-    at_s: int | None
-    tx_index: int
-    tx_hash: str
-    log_index: int
-
-
-_LOGS = msgspec.json.Decoder(list[_PastRawLog])
+_LOGS = msgspec.json.Decoder(list[UnverifiedBlockLog])
 
 
 async def read_past(node: RpcNode, log_filter: LogFilter, first: int, last: int) -> LogRange:
@@ -115,45 +95,42 @@ async def read_past(node: RpcNode, log_filter: LogFilter, first: int, last: int)
     blocks = [tuple(block_logs) for _, block_logs in groupby(placed, lambda log: log.number)]
     untimed = [(block_logs[0].number, block_logs[0].block_hash, block_logs[0].at_s) for block_logs in blocks]
     refs = await _with_times(node, untimed, end[0])
-    return LogRange(
-        end[0], tuple(_block(ref, block_logs) for ref, block_logs in zip(refs, blocks, strict=True))
-    )
+    return LogRange(end[0], tuple(map(PastBlock, refs, blocks)))
 
 
-def _decode_logs(logs: msgspec.Raw) -> list[_PlacedLog]:
+def _decode_logs(logs: msgspec.Raw) -> list[PastLog]:
     try:
         return [_decode_log(raw) for raw in _LOGS.decode(logs)]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("the node sent unreadable logs") from error
 
 
-def _decode_log(raw: _PastRawLog) -> _PlacedLog:
-    number = int(raw.block_number, 16)
+def _decode_log(raw: UnverifiedBlockLog) -> PastLog:
+    number = decode_number(raw.block_number)
     if raw.removed:
         raise NodeLied(f"the node sent a removed log of block {number}")
-    topics = tuple(topic.lower() for topic in raw.topics)
-    return _PlacedLog(
-        Log(Address(raw.address.lower()), topics, bytes.fromhex(raw.data[2:])),
+    return PastLog(
+        raw.decode(),
         number,
-        raw.block_hash.lower(),
-        None if raw.block_timestamp is None else int(raw.block_timestamp, 16),
-        int(raw.transaction_index, 16),
-        raw.transaction_hash.lower(),
-        int(raw.log_index, 16),
+        decode_word(raw.block_hash),
+        None if raw.block_timestamp is None else decode_number(raw.block_timestamp),
+        decode_number(raw.transaction_index),
+        decode_word(raw.transaction_hash),
+        decode_number(raw.log_index),
     )
 
 
-def _check_filter(placed: Iterable[_PlacedLog], log_filter: LogFilter, first: int, last: int) -> None:
+def _check_filter(placed: Iterable[PastLog], log_filter: LogFilter, first: int, last: int) -> None:
     for entry in placed:
         if not first <= entry.number <= last:
             raise NodeLied("the node sent a log of a block outside the requested range")
-        if entry.log.address not in log_filter.emitters or entry.log.topics[0] not in log_filter.topics:
+        if entry.log.address not in log_filter.emitters or log_filter.topics.isdisjoint(entry.log.topics[:1]):
             raise NodeLied(f"the node sent a log of block {entry.number} that was not requested")
         if entry.log_index > _MAX_LOG_INDEX:
             raise NodeLied(f"the node sent a log of block {entry.number} with an index out of bounds")
 
 
-def _check_order(placed: Sequence[_PlacedLog]) -> None:
+def _check_order(placed: Sequence[PastLog]) -> None:
     for before, after in pairwise(placed):
         if after.number < before.number:
             raise NodeLied("the node's logs are not in block order")
@@ -197,7 +174,3 @@ async def _with_times(
         if before.timestamp_s > after.timestamp_s:
             raise NodeLied(f"the node's block {before.number} is newer than its block {after.number}")
     return refs
-
-
-def _block(ref: BlockRef, block_logs: tuple[_PlacedLog, ...]) -> PastBlock:
-    return PastBlock(ref, tuple(PastLog(entry.log, entry.tx_hash, entry.log_index) for entry in block_logs))

@@ -16,13 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import Concern, concern, describe_error
-from roundtrip.chain.rpc.hex_fields import HexAddress, Quantity, Word
+from roundtrip.chain.rpc.hex_fields import Bloom, HexAddress, Quantity, Word
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_bytes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.venues.base import Log
@@ -95,40 +96,31 @@ class BlockRead:
     entries: tuple[BlockLog, ...]
 
 
-class _SpanHeader(msgspec.Struct, rename="camel"):
+class NodeHeader(msgspec.Struct, rename="camel"):
+    """The fields of a block's header that are read here, hex as the node writes it."""
+
     number: Quantity
     hash: Word
     parent_hash: Word
     timestamp: Quantity
 
     def ref(self) -> BlockRef:
+        """The block. Raises NodeLied if its time is out of bounds."""
         timestamp_s = int(self.timestamp, 16)
         if timestamp_s > MAX_TIMESTAMP_S:
             raise NodeLied(f"the timestamp of the node's block {int(self.number, 16)} is out of bounds")
         return BlockRef(int(self.number, 16), self.hash.lower(), timestamp_s)
 
 
-class _SpanBlock(_SpanHeader):
-    logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
+class _SpanBlock(NodeHeader):
+    logs_bloom: Bloom
     transactions: tuple[SpanTx, ...]
 
 
-class _SpanRawLog(msgspec.Struct, rename="camel", gc=False):
-    address: str
-    topics: Annotated[list[str], msgspec.Meta(max_length=4)]
-    data: str
-    block_number: str
-    block_hash: str
-    transaction_hash: str
-    transaction_index: str
-    log_index: str
-    removed: bool = False
-
-
 _new = tuple.__new__
-_HEADERS = msgspec.json.Decoder(_SpanHeader)
+_HEADERS = msgspec.json.Decoder(NodeHeader)
 _BLOCKS = msgspec.json.Decoder(_SpanBlock)
-_LOGS = msgspec.json.Decoder(list[_SpanRawLog])
+_LOGS = msgspec.json.Decoder(list[UnverifiedBlockLog])
 
 
 # --- requests --------------------------------------------------------------------------------------
@@ -210,7 +202,7 @@ async def check_answers(
         headers = [_block(answer) for answer in blocks]
         refs = [header.ref() for header in headers]
         _check_links(headers, refs, numbers)
-        raw_logs: list[_SpanRawLog] = []
+        raw_logs: list[UnverifiedBlockLog] = []
         for answer in log_lists:
             await asyncio.sleep(0)
             raw_logs += _LOGS.decode(answer)
@@ -260,8 +252,10 @@ def _check_links(headers: list[_SpanBlock], refs: list[BlockRef], numbers: Seque
             raise NodeLied(f"the node's block {ref.number} is older than its block {before.number}")
 
 
-async def _group_by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list[list[_SpanRawLog]]:
-    groups: list[list[_SpanRawLog]] = [[] for _ in refs]
+async def _group_by_block(
+    logs: list[UnverifiedBlockLog], refs: list[BlockRef]
+) -> list[list[UnverifiedBlockLog]]:
+    groups: list[list[UnverifiedBlockLog]] = [[] for _ in refs]
     by_number = {hex(ref.number): group for ref, group in zip(refs, groups, strict=True)}
     for part in _in_parts(logs):
         await asyncio.sleep(0)
@@ -275,19 +269,19 @@ async def _group_by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list
     return groups
 
 
-def _in_parts(logs: list[_SpanRawLog]) -> Iterable[list[_SpanRawLog]]:
+def _in_parts(logs: list[UnverifiedBlockLog]) -> Iterable[list[UnverifiedBlockLog]]:
     """The logs in parts, between which the event loop gets a turn."""
     return (logs[first : first + LOGS_IN_A_ROW] for first in range(0, len(logs), LOGS_IN_A_ROW))
 
 
-async def _read(ref: BlockRef, header: _SpanBlock, logs: list[_SpanRawLog]) -> BlockRead:
+async def _read(ref: BlockRef, header: _SpanBlock, logs: list[UnverifiedBlockLog]) -> BlockRead:
     transactions = _in_lower_case(header.transactions)
     entries = await _entries(ref, header, transactions, logs)
     return BlockRead(ref, header.parent_hash.lower(), transactions, entries)
 
 
 async def _entries(
-    ref: BlockRef, header: _SpanBlock, transactions: tuple[SpanTx, ...], logs: list[_SpanRawLog]
+    ref: BlockRef, header: _SpanBlock, transactions: tuple[SpanTx, ...], logs: list[UnverifiedBlockLog]
 ) -> tuple[BlockLog, ...]:
     """A block's logs in order. Raises NodeLied when they are not exactly the block's logs."""
     entries: list[BlockLog] = []
@@ -305,7 +299,7 @@ async def _entries(
 
 
 def _read_logs(
-    ref: BlockRef, hashes: list[str], logs: list[_SpanRawLog], addresses: set[str], topics: set[str]
+    ref: BlockRef, hashes: list[str], logs: list[UnverifiedBlockLog], addresses: set[str], topics: set[str]
 ) -> list[BlockLog]:
     """Some logs of a block. Adds what they have to ``addresses`` and ``topics``, not checked yet. Raises
     NodeLied for a log of another block or transaction."""
@@ -319,11 +313,7 @@ def _read_logs(
         if raw.transaction_hash != tx_hash or raw.transaction_index != at:
             at, tx_hash = raw.transaction_index, raw.transaction_hash
             tx_index = _index_of_transaction(ref, hashes, at, tx_hash)
-        text = raw.data
-        data = bytes.fromhex(text[2:])
-        # bytes.fromhex skips spaces.
-        if len(text) != 2 + 2 * len(data) or text[:2] != "0x":
-            raise ValueError("not 0x and hex digits")
+        data = decode_bytes(raw.data)
         address, words = in_lower_case(raw.address), tuple(map(in_lower_case, raw.topics))
         addresses.add(address)
         topics.update(words)

@@ -6,16 +6,17 @@ them can be empty.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import concern, describe_error
+from roundtrip.chain.rpc.hex_fields import HexAddress, Quantity
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 
-from .spans import CHAINS_OWN_TYPES
+from .spans import CHAINS_OWN_TYPES, NodeHeader
 
 BEFORE, AFTER, WITNESSES = 16, 4, 8
 """How many blocks before and after the edge are read for senders, and how many senders are checked. A chain
@@ -44,36 +45,22 @@ class NonceBounds(NamedTuple):
     most: int | None
 
 
-_Quantity = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
-_Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
-_Address = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
-
-
 class WitnessTx(msgspec.Struct):
     """The fields of a transaction that are read here."""
 
-    sender: _Address = msgspec.field(name="from")
-    value: _Quantity
-    nonce: _Quantity
+    sender: HexAddress = msgspec.field(name="from")
+    value: Quantity
+    nonce: Quantity
     input: str
-    to: _Address | None = None
-    type: _Quantity = "0x0"
+    to: HexAddress | None = None
+    type: Quantity = "0x0"
 
     def is_signed(self) -> bool:
         """Whether its sender signed it on this chain."""
         return int(self.type, 16) < CHAINS_OWN_TYPES
 
 
-class WitnessHeader(msgspec.Struct):
-    """The fields of a header that are read here."""
-
-    number: _Quantity
-    hash: _Word
-    timestamp: _Quantity
-    parent_hash: _Word = msgspec.field(name="parentHash")
-
-
-class WitnessBlock(WitnessHeader):
+class WitnessBlock(NodeHeader):
     """A block with its transactions."""
 
     transactions: list[WitnessTx]
@@ -159,12 +146,12 @@ def states(answers: Sequence[Answer]) -> list[AccountState]:
     return [AccountState(nonce, balance) for nonce, balance in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
-def read_header(answer: Answer) -> WitnessHeader:
+def read_header(answer: Answer) -> NodeHeader:
     """Decodes a header. Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"the node sent no such block ({describe_error(answer)})")
     try:
-        return msgspec.json.decode(answer, type=WitnessHeader)
+        return msgspec.json.decode(answer, type=NodeHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("the node's block has an unreadable header") from error
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError
-from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.chain.rpc.node_logs import UnverifiedLog
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, Venue
-from roundtrip.venues import LISTINGS, abi
+from roundtrip.venues import LISTINGS
 from roundtrip.venues.base import Contracts, Log
 
 MAX_TOKENS = 200_000
@@ -22,13 +23,6 @@ MAX_BLOCKS_A_CALL = 10_000
 """Providers limit the range of eth_getLogs; all that were tried take 10,000 blocks. A range without an answer
 is halved, down to the fewest, and doubled again after an answer."""
 FEWEST_BLOCKS_A_CALL = 128
-_TOPIC_CHARACTERS = 2 + 2 * abi.WORD
-
-
-class _VenueRawLog(msgspec.Struct, rename="camel"):
-    address: str
-    topics: list[str]
-    data: str
 
 
 READ_AGAIN_BLOCKS = 64
@@ -112,8 +106,7 @@ class VenueIndex:
         if isinstance(answer, RpcError):
             return self.narrow_span()
         try:
-            raw = msgspec.json.decode(answer, type=list[_VenueRawLog])
-            logs = [_log(raw_log) for raw_log in raw]
+            logs = [log.decode() for log in msgspec.json.decode(answer, type=list[UnverifiedLog])]
         except (msgspec.DecodeError, ValueError, RecursionError):
             return self.narrow_span()
         for log in logs:
@@ -173,10 +166,3 @@ class VenueIndex:
             seen[venue.at() or ""] = venue.quote_address
         if len(self._others) > MAX_TOKENS:
             self._others.popitem(last=False)
-
-
-def _log(raw: _VenueRawLog) -> Log:
-    topics = tuple("0x" + bytes.fromhex(topic.removeprefix("0x")).hex() for topic in raw.topics)
-    if any(len(topic) != _TOPIC_CHARACTERS for topic in topics):
-        raise ValueError("a topic is a word")
-    return Log(parse_address(raw.address), topics, bytes.fromhex(raw.data.removeprefix("0x")))

@@ -6,7 +6,7 @@ made in the same transaction can destroy itself. An earlier contract at the same
 runs another's code for a while (EIP-7702), may give contradicting answers, which is None."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,7 @@ from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.blocks.state_witness import NoArchive, read_witnessed
 from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.chain.rpc.errors import concern, describe_error
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.transaction.operations import account_at, operations
@@ -147,12 +148,6 @@ def contract_address(sender: Address, nonce: int) -> Address:
     return Address("0x" + abi.keccak(bytes([0xC0 + len(body)]) + body)[12:].hex())
 
 
-class _CreationLog(msgspec.Struct, rename="camel"):
-    address: str
-    block_hash: str
-    transaction_hash: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-
-
 async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | None:
     """The transaction of the token's first log in the block; None: there is none."""
     filter_ = {"blockHash": first.hash, "address": token}
@@ -160,12 +155,13 @@ async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | 
     if isinstance(answer, RpcError):
         raise NodeFault(f"the node sent no logs of the block ({describe_error(answer)})")
     try:
-        logs = msgspec.json.decode(answer, type=list[_CreationLog])
+        logs = msgspec.json.decode(answer, type=list[UnverifiedBlockLog])
+        first_tx = TxHash(decode_word(logs[0].transaction_hash)) if logs else None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("the node sent unreadable logs") from error
     if any((log.address.lower(), log.block_hash.lower()) != (token, first.hash) for log in logs):
         raise NodeLied("the node sent a log that was not requested")
-    return TxHash(logs[0].transaction_hash.lower()) if logs else None
+    return first_tx
 
 
 async def _read_launch(

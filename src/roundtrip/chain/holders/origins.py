@@ -27,20 +27,10 @@ from roundtrip.chain.rpc.errors import concern
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.wallets.linked import FirstSeen
 
 PROBES = 16
 """States requested in one trip."""
-
-
-class FoundOrigin(NamedTuple):
-    """The first block after which the wallet had a nonce or a balance, and its time in seconds since 1970.
-    ``funder``: the sender of its first eth in that block, in a plain transfer, before any other visible
-    credit and before it sent anything; None: no plain transfer, since eth also comes from contracts and
-    bridges; or the address is a contract."""
-
-    first_number: int
-    first_s: int
-    funder: Address | None
 
 
 class NothingReached(NamedTuple):
@@ -51,7 +41,7 @@ class NothingReached(NamedTuple):
 
 async def find_origin(
     node: RpcNode, wallet: Address, low: int, high: BlockRef
-) -> FoundOrigin | NothingReached | None:
+) -> FirstSeen | NothingReached | None:
     """Searches the blocks from ``low`` to ``high``, which should be final. None: it could not be found out,
     also if the wallet was reached before ``low``. Raises ServiceFull when the budget is spent."""
     try:
@@ -60,10 +50,12 @@ async def find_origin(
         return None
 
 
-async def seek_origin(
-    node: RpcNode, wallet: Address, low: int, high: BlockRef
-) -> FoundOrigin | NothingReached:
-    """As ``find_origin``, but raises NoArchive if the node has no states that old, NodeFault if it could not
+async def seek_origin(node: RpcNode, wallet: Address, low: int, high: BlockRef) -> FirstSeen | NothingReached:
+    """The first block after which the wallet had a nonce or a balance. Its ``funder`` sent its first eth in
+    that block, in a plain transfer, before any other visible credit and before it sent anything; None: no
+    plain transfer, since eth also comes from contracts and bridges; or the address is a contract.
+
+    As ``find_origin``, but raises NoArchive if the node has no states that old, NodeFault if it could not
     be found out otherwise."""
     if not 0 <= low <= high.number:
         raise ValueError("the search ends before it begins")
@@ -72,7 +64,7 @@ async def seek_origin(
         await _confirm(node, wallet, None, high)
         return NothingReached(high.number)
     block = await _confirm(node, wallet, first, high)
-    return FoundOrigin(first, int(block.timestamp, 16), None if is_contract else _funder(block, wallet))
+    return FirstSeen(first, int(block.timestamp, 16), None if is_contract else _funder(block, wallet))
 
 
 # --- the search ------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from roundtrip.chain.blocks.spans import NodeLied
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_bytes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import CurveTraded
 from roundtrip.domain.base.types import Address, BlockRef
@@ -49,25 +50,10 @@ def is_contract(sides: VenueSides) -> bool:
     return TRAITS[sides.kind].is_contract
 
 
-class RawLog(msgspec.Struct, rename="camel", gc=False):
-    """A log as a node returns it: its texts are checked when they are read."""
-
-    address: str
-    topics: tuple[str, ...]
-    data: str
-    block_number: str
-    block_hash: str
-    transaction_hash: str
-    transaction_index: str
-    log_index: str
-    block_timestamp: str | None = None
-    removed: bool = False
+_LOGS = msgspec.json.Decoder(list[UnverifiedBlockLog])
 
 
-_LOGS = msgspec.json.Decoder(list[RawLog])
-
-
-def decode_logs(answer: msgspec.Raw) -> list[RawLog]:
+def decode_logs(answer: msgspec.Raw) -> list[UnverifiedBlockLog]:
     """Decodes logs, with hex in lower case. Raises NodeFault if it is not a list of logs."""
     try:
         logs = _LOGS.decode(answer)
@@ -87,12 +73,12 @@ def decode_logs(answer: msgspec.Raw) -> list[RawLog]:
     return logs
 
 
-def merge_logs(lists: Sequence[list[RawLog]]) -> list[RawLog]:
+def merge_logs(lists: Sequence[list[UnverifiedBlockLog]]) -> list[UnverifiedBlockLog]:
     """The logs of all lists in the order of the chain, which every list must have. Raises NodeLied if one has
     not, ValueError if that cannot be read."""
     if len(lists) == 1:
         return lists[0]
-    logs: list[RawLog] = []
+    logs: list[UnverifiedBlockLog] = []
     positions: list[int] = []
     for log_list in lists:
         positions_of_list = [(int(raw.block_number, 16) << 31) + int(raw.log_index, 16) for raw in log_list]
@@ -132,10 +118,10 @@ class TokenLogReader:
         self._wallets: dict[str, Address] = {}
         self._words: list[str] = []
         """To be checked."""
-        self._previous = RawLog("", (), "", "", "", "", "", "")
+        self._previous = UnverifiedBlockLog("", (), "", "", "", "", "", "")
         self._log_index = self._tx_index = -1
 
-    def take(self, logs: Iterable[RawLog]) -> None:
+    def take(self, logs: Iterable[UnverifiedBlockLog]) -> None:
         """Takes more logs. Raises NodeLied if they contradict the request, or each other, ValueError if they
         cannot be read."""
         token, wallets, words, previous = self._sources.token, self._wallets, self._words, self._previous
@@ -164,7 +150,7 @@ class TokenLogReader:
                 self.unreadable += 1
                 continue
             if len(data) > _WORD_CHARACTERS:
-                data = "0x" + _bytes(data)[:32].hex()
+                data = "0x" + decode_bytes(data)[:32].hex()
             sender = wallets.get(topics[1]) or self._wallet(topics[1])
             recipient = wallets.get(topics[2]) or self._wallet(topics[2])
             words.append(data)
@@ -182,7 +168,7 @@ class TokenLogReader:
     def _number(self) -> int:
         return self.blocks[-1].number
 
-    def _begin_block(self, raw: RawLog) -> None:
+    def _begin_block(self, raw: UnverifiedBlockLog) -> None:
         number, block_hash, timestamp = int(raw.block_number, 16), raw.block_hash, raw.block_timestamp
         if not self._first <= number <= self._last:
             raise NodeLied("the node sent a log of a block outside the requested range")
@@ -196,7 +182,7 @@ class TokenLogReader:
         self.blocks.append(LogBlock(number, block_hash, None if timestamp is None else int(timestamp, 16)))
         self._log_index = self._tx_index = -1
 
-    def _continue_block(self, raw: RawLog) -> None:
+    def _continue_block(self, raw: UnverifiedBlockLog) -> None:
         """Of two answers, possibly from two nodes, one may lack the time."""
         block, timestamp = self.blocks[-1], raw.block_timestamp
         at_s = None if timestamp is None else int(timestamp, 16)
@@ -205,7 +191,7 @@ class TokenLogReader:
         if at_s is not None:
             block.at_s = at_s
 
-    def _begin_transaction(self, raw: RawLog) -> None:
+    def _begin_transaction(self, raw: UnverifiedBlockLog) -> None:
         tx_hash, tx_index, block = raw.transaction_hash, int(raw.transaction_index, 16), self.blocks[-1]
         if tx_index <= self._tx_index:
             raise NodeLied(f"the node's logs of block {block.number} are not in transaction order")
@@ -223,7 +209,7 @@ class TokenLogReader:
             self._wallets[topic] = address
         return address
 
-    def _take_other(self, raw: RawLog) -> None:
+    def _take_other(self, raw: UnverifiedBlockLog) -> None:
         """A log of a venue, or an irrelevant one. A token may emit any event of a pool: it matches the filter
         and is ignored."""
         address, topic = raw.address, raw.topics[0] if raw.topics else ""
@@ -236,9 +222,9 @@ class TokenLogReader:
         elif address not in self._emitters or topic not in self._topics:
             raise NodeLied(f"the node sent a log of block {self._number()} that was not requested")
 
-    def _take_fill(self, raw: RawLog, at: str, read: SwapReader) -> None:
+    def _take_fill(self, raw: UnverifiedBlockLog, at: str, read: SwapReader) -> None:
         self._words += raw.topics
-        event = read(Log(raw.address, raw.topics, _bytes(raw.data)))  # type: ignore[arg-type]
+        event = read(Log(raw.address, raw.topics, decode_bytes(raw.data)))  # type: ignore[arg-type]
         if event is None:
             self.unreadable += 1
             return
@@ -305,12 +291,3 @@ def _interpolate(blocks: Sequence[LogBlock], first_ref: BlockRef, last_ref: Bloc
             (known[high] - known[low]) * blocks_after_low // (high - low) if blocks_after_low else 0
         )
     return times
-
-
-def _bytes(text: str) -> bytes:
-    """Raises ValueError if the text is not ``0x`` hex."""
-    data = bytes.fromhex(text[2:])
-    # bytes.fromhex skips spaces.
-    if len(text) != 2 + 2 * len(data) or not text.startswith("0x"):
-        raise ValueError("not 0x and hex digits")
-    return data

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, UnverifiedLog
 from roundtrip.domain.base.types import Address, BlockRef, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.liquidity.positions import Position
 from roundtrip.venues import abi, amm_v3, amm_v4
-from roundtrip.venues.base import Contracts, Log
+from roundtrip.venues.base import Contracts
 from roundtrip.venues.positions import manager_of
 
 MAX_LOGS = 5000
@@ -22,22 +23,8 @@ MAX_RECEIPTS = 50
 """Transactions that minted v3 positions, of which the NFTs' numbers are read: the largest."""
 
 
-class PositionLog(msgspec.Struct, rename="camel"):
-    """A log as the node sends it."""
-
-    address: str
-    topics: list[str]
-    data: str
-    transaction_hash: str
-
-    def decode(self) -> Log:
-        """The log, its words in lower case."""
-        topics = tuple(topic.lower() for topic in self.topics)
-        return Log(Address(self.address.lower()), topics, bytes.fromhex(self.data.removeprefix("0x")))
-
-
 class _Receipt(msgspec.Struct):
-    logs: list[PositionLog]
+    logs: list[UnverifiedLog]
 
 
 Key = tuple[Address, int, int, int]
@@ -96,12 +83,12 @@ def read_sender(answer: msgspec.Raw | RpcError) -> Address | None:
         return None
 
 
-def read_logs(answer: msgspec.Raw | RpcError) -> tuple[PositionLog, ...] | None:
+def read_logs(answer: msgspec.Raw | RpcError) -> tuple[UnverifiedBlockLog, ...] | None:
     """The logs in the answer to ``log_call``; None: the node refused, or there are more than are read."""
     if isinstance(answer, RpcError):
         return None
     try:
-        logs = msgspec.json.decode(answer, type=list[PositionLog])
+        logs = msgspec.json.decode(answer, type=list[UnverifiedBlockLog])
         for log in logs:
             log.decode()
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -109,14 +96,14 @@ def read_logs(answer: msgspec.Raw | RpcError) -> tuple[PositionLog, ...] | None:
     return tuple(logs) if len(logs) <= MAX_LOGS else None
 
 
-def minting(logs: Sequence[PositionLog], venue: Venue, contracts: Contracts) -> tuple[str, ...]:
+def minting(logs: Sequence[UnverifiedBlockLog], venue: Venue, contracts: Contracts) -> tuple[str, ...]:
     """The transactions in which the v3 position manager added to the pool, those of most liquidity first:
     only they name the NFTs."""
     if venue.pool is None:
         return ()
     added: dict[str, int] = {}
     for log in logs:
-        moved = amm_v3.decode_mint(log.decode()) if log.topics[:1] == [amm_v3.MINT] else None
+        moved = amm_v3.decode_mint(log.decode()) if log.topics[:1] == (amm_v3.MINT,) else None
         if moved is not None and moved.owner == manager_of(venue, contracts):
             added[log.transaction_hash] = max(added.get(log.transaction_hash, 0), moved.liquidity_delta)
     return tuple(sorted(added, key=lambda hash_: -added[hash_])[:MAX_RECEIPTS])
@@ -155,7 +142,10 @@ def read_numbers(
 
 
 def fold_positions(
-    logs: Sequence[PositionLog], venue: Venue, contracts: Contracts, numbers: Mapping[Key, tuple[int, ...]]
+    logs: Sequence[UnverifiedBlockLog],
+    venue: Venue,
+    contracts: Contracts,
+    numbers: Mapping[Key, tuple[int, ...]],
 ) -> tuple[Position, ...]:
     """The positions that the logs leave, the most liquidity first. What the v3 position manager holds between
     two ticks is one position for each NFT there; its liquidity is read with it."""

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.rpc.node_logs import UnverifiedLog
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, SimulatedStep, StepResult
 from roundtrip.chain.simulate.token_facts import BEACON_SLOT, IMPLEMENTATION_SLOT, PROXY_ADMIN_SLOT
 from roundtrip.domain.base.errors import NodeFault
@@ -178,11 +179,6 @@ def log_calls(token: Address, code: bytes, head: BlockRef) -> LogCalls:
     )
 
 
-class _Log(msgspec.Struct):
-    topics: list[str]
-    data: str
-
-
 class _Header(msgspec.Struct):
     hash: str
 
@@ -216,7 +212,7 @@ def find_in_logs(recent: LogAnswers, whole: LogAnswers, head: BlockRef) -> Event
     )
 
 
-def _in_log(log: _Log, which: Literal["first", "all"]) -> Iterator[Address | None]:
+def _in_log(log: UnverifiedLog, which: Literal["first", "all"]) -> Iterator[Address | None]:
     """The addresses in a log's topics, or also in its data."""
     words = [int(topic, 16) for topic in log.topics[1:]]
     if which == "all" or len(log.topics) == 1:
@@ -225,11 +221,11 @@ def _in_log(log: _Log, which: Literal["first", "all"]) -> Iterator[Address | Non
     return map(_address, words)
 
 
-def _logs(answer: msgspec.Raw | RpcError) -> list[_Log] | None:
+def _logs(answer: msgspec.Raw | RpcError) -> list[UnverifiedLog] | None:
     if isinstance(answer, RpcError):
         return None
     try:
-        logs = msgspec.json.decode(answer, type=list[_Log])
+        logs = msgspec.json.decode(answer, type=list[UnverifiedLog])
         for log in logs:
             _distinct(_in_log(log, "all"))
     except (msgspec.DecodeError, ValueError, RecursionError):

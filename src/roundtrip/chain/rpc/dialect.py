@@ -3,7 +3,8 @@ by the node's name."""
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+
+import msgspec
 
 from roundtrip.domain.check.evidence import NumberInstruction
 
@@ -13,19 +14,41 @@ OUT_OF_GAS = -32015
 """geth: an error of the virtual machine other than a revert; the message names it."""
 
 
-class SimulatedCallAnswer(Protocol):
+class CallError(msgspec.Struct):
+    """Why a simulated call failed. ``data``: hex, where it returned some."""
+
+    code: int = 0
+    message: str = ""
+    data: str | None = None
+
+
+class SimulatedCall(msgspec.Struct, rename="camel"):
+    """A call in a simulation's answer, hex as the node writes it."""
+
+    status: str
+    gas_used: str
+    return_data: str
+    error: CallError | None = None
+    logs: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class SimulatedBlock(msgspec.Struct):
+    """A block in a simulation's answer."""
+
+    number: str
+    timestamp: str
+    calls: list[SimulatedCall]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCallAnswer:
     """The fields of a simulated call's answer that a dialect reads."""
 
-    @property
-    def gas_used(self) -> int: ...
-    @property
-    def return_data(self) -> bytes: ...
-    @property
-    def error_code(self) -> int: ...
-    @property
-    def error_message(self) -> str: ...
-    @property
-    def error_data(self) -> bytes | None: ...
+    gas_used: int
+    return_data: bytes
+    error_code: int
+    error_message: str
+    error_data: bytes | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from roundtrip.venues import abi
 
 from .client import Answer, RpcCall, RpcError, RpcNode, hex_bytes
 from .data_fee import DataFee
-from .dialect import ANVIL, GAS_POOL, GETH, NITRO, OUT_OF_GAS, Dialect
+from .dialect import ANVIL, GAS_POOL, GETH, NITRO, OUT_OF_GAS, Dialect, SimulatedBlock, SimulatedCall
 from .node_words import quote
 from .refusals import explain_no_call, explain_no_simulation, explain_odd_simulation, explain_unknown_form
 
@@ -43,25 +43,6 @@ _USED_BEFORE = 100_000
 """More than a call uses before it reads the gas that is left."""
 MIN_POOL = 20_000_000
 """With less, no sale under the highest gas limit can be run."""
-
-
-class _Error(msgspec.Struct):
-    code: int = 0
-    message: str = ""
-    data: str | None = None
-
-
-class _ProbeCall(msgspec.Struct, rename="camel"):
-    status: str
-    gas_used: str
-    return_data: str
-    error: _Error | None = None
-
-
-class _SimulatedBlock(msgspec.Struct, rename="camel"):
-    number: str
-    timestamp: str
-    calls: list[_ProbeCall]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +110,7 @@ def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef, base_fee_wei:
         raise explain_no_call(on_chain).fault()
     try:
         blocks = {
-            int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_SimulatedBlock])
+            int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[SimulatedBlock])
         }
         last = blocks[pinned.number + 1 + _NUMBERS_LATER]
         teller, reverted, starved = last.calls
@@ -167,14 +148,14 @@ def _read_pool(dialect: Dialect, given: int | None) -> int | None:
     return pool
 
 
-def _decode_words(call: _ProbeCall) -> tuple[int | None, int | None]:
+def _decode_words(call: SimulatedCall) -> tuple[int | None, int | None]:
     body = bytes.fromhex(call.return_data.removeprefix("0x"))
     if call.status != "0x1" or len(body) != 3 * abi.WORD:
         return None, None
     return abi.uint_at(body, 0), abi.uint_at(body, 1)
 
 
-def _describe_end(call: _ProbeCall) -> str:
+def _describe_end(call: SimulatedCall) -> str:
     """The error that a call ended with."""
     if call.error is None:
         return "no error"

@@ -7,4 +7,5 @@ import msgspec
 Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
 Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
 HexAddress = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
+Bloom = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
 HexBytes = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]

@@ -5,24 +5,17 @@ from typing import Literal
 
 import msgspec
 
+from roundtrip.chain.rpc.node_logs import UnverifiedLog
 from roundtrip.domain.base.events import CurveTraded, Swapped
 from roundtrip.domain.check.evidence import CellOutcome, CrowdSale, CrowdWallet, Missing, RefusedCall, Sold
 from roundtrip.venues import abi
-from roundtrip.venues.base import Log
 
 from .crowd_plans import Attempt, CrowdTrader
 from .legs import Setting, VenuePlace
 from .outcomes import NO_ROUTE
 from .request import Results, StepResult
 
-
-class _RawLog(msgspec.Struct):
-    address: str
-    topics: tuple[str, ...]
-    data: str
-
-
-_DECODER = msgspec.json.Decoder(list[_RawLog])
+_DECODER = msgspec.json.Decoder(list[UnverifiedLog])
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +37,7 @@ def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> Ve
             continue
         if venue.pool_id is not None and raw.address != setting.contracts.v4_pool_manager:
             continue
-        event = reader(Log(raw.address, raw.topics, bytes.fromhex(raw.data[2:])))  # type: ignore[arg-type]
+        event = reader(raw.decode())
         if event is None or event.at != at:
             continue
         if isinstance(event, CurveTraded):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError
-from roundtrip.chain.rpc.dialect import Dialect
+from roundtrip.chain.rpc.dialect import CallError, Dialect, SimulatedBlock, SimulatedCall, SimulatedCallAnswer
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.evidence import Environment, Missing
@@ -213,35 +213,6 @@ def _fees(step: SimulatedStep, environment: Environment) -> dict[str, str]:
     return {"maxFeePerGas": hex(most_wei), "maxPriorityFeePerGas": hex(tip_wei)}
 
 
-class _CallError(msgspec.Struct):
-    code: int = 0
-    message: str = ""
-    data: str | None = None
-
-
-class _CallAnswer(msgspec.Struct, rename="camel"):
-    status: str
-    gas_used: str
-    return_data: str
-    error: _CallError | None = None
-    logs: msgspec.Raw = msgspec.Raw(b"[]")
-
-
-class _BlockAnswer(msgspec.Struct, rename="camel"):
-    number: str
-    timestamp: str
-    calls: list[_CallAnswer]
-
-
-@dataclass(frozen=True, slots=True)
-class _CallRead:
-    gas_used: int
-    return_data: bytes
-    error_code: int
-    error_message: str
-    error_data: bytes | None
-
-
 GAS_POOL_SPENT = Missing("token", "its trades use more gas than a node gives one request")
 """The result of a simulation that met the end of the node's gas pool: it was not run to its end, which says
 nothing about the token. A smaller request may tell."""
@@ -257,7 +228,7 @@ def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: 
             return GAS_POOL_SPENT
         return Missing("node", f"the node did not run the simulation ({describe_error(answer)})")
     try:
-        blocks = msgspec.json.decode(answer, type=list[_BlockAnswer])
+        blocks = msgspec.json.decode(answer, type=list[SimulatedBlock])
         return _results(plan, blocks, pinned, dialect)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         return Missing("node", f"the simulation's answer does not match the request ({str(error)[:60]})")
@@ -274,7 +245,9 @@ def _is_gas_spent(plan: Plan, error: RpcError, dialect: Dialect) -> bool:
     return supplied is not None and int(supplied[1]) not in sent
 
 
-def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results | Missing:
+def _results(
+    plan: Plan, blocks: list[SimulatedBlock], pinned: BlockRef, dialect: Dialect
+) -> Results | Missing:
     results: Results = {}
     clock = _clock(plan, pinned, dialect)
     pool_gas, base_fee_wei = dialect.gas_pool, plan.environment.base_fee_wei
@@ -296,7 +269,7 @@ def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: 
     return results
 
 
-def _requested_blocks(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) -> list[_BlockAnswer]:
+def _requested_blocks(clock: list[tuple[int, int]], blocks: list[SimulatedBlock]) -> list[SimulatedBlock]:
     """The requested blocks, without the empty ones that some nodes insert between their numbers."""
     if len(blocks) == len(clock):
         return blocks
@@ -308,16 +281,16 @@ def _requested_blocks(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) 
     return requested
 
 
-def _step_result(step: SimulatedStep, call: _CallAnswer, dialect: Dialect) -> StepResult:
+def _step_result(step: SimulatedStep, call: SimulatedCall, dialect: Dialect) -> StepResult:
     gas_used = int(call.gas_used, 16)
     returned = _bytes(call.return_data)
     if call.status == "0x1":
         return StepResult(True, gas_used, returned, False, bytes(call.logs))
     if call.status != "0x0":
         raise ValueError("a call's status is neither success nor failure")
-    error = call.error or _CallError()
+    error = call.error or CallError()
     error_data = _bytes(error.data) if error.data else None
-    call_read = _CallRead(gas_used, returned, error.code, error.message, error_data)
+    call_read = SimulatedCallAnswer(gas_used, returned, error.code, error.message, error_data)
     return StepResult(
         False, gas_used, dialect.revert_data(call_read), dialect.out_of_gas(call_read, step.gas_limit)
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from roundtrip.chain.rpc.node_logs import UnverifiedLog
 from roundtrip.chain.simulate.request import Results
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.venues import abi, erc20
@@ -30,12 +31,6 @@ PERMIT2_PERMIT = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb97
 """Permit(address,address,address,uint160,uint48,uint48)."""
 
 
-class _HintRawLog(msgspec.Struct):
-    address: str
-    topics: list[str]
-    data: str = "0x"
-
-
 @dataclass(frozen=True, slots=True)
 class Hints:
     """``emitters``: contracts that emitted an event in the calls. ``incoming``, ``outgoing``, ``items``:
@@ -59,9 +54,9 @@ def read_hints(results: Results, wallet_calls: WalletCalls, permit2_at: Address)
     unread = False
     for n in range(len(wallet_calls.calls)):
         try:
-            logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_HintRawLog])
+            logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[UnverifiedLog])
             for log in logs:
-                address, topics = parse_address(log.address), tuple(log.topics)
+                address, topics = parse_address(log.address), log.topics
                 contracts["all"][address] = None
                 for direction in _directions(topics, wallet_calls.wallet):
                     contracts[direction][address] = None

@@ -10,17 +10,17 @@ detected: a wholly forged chain.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.blocks.bloom import address_bits, log_bits, topic_bits
+from roundtrip.chain.blocks.bloom import log_bits
 from roundtrip.chain.blocks.spans import LOGS_IN_A_ROW, NodeLied
 from roundtrip.chain.rpc.client import Answer, Meter, RpcCall, RpcNode, quantity
-from roundtrip.chain.rpc.hex_fields import HexBytes, Quantity, Word
+from roundtrip.chain.rpc.hex_fields import Bloom, Quantity, Word
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_number
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Log
 
@@ -30,18 +30,10 @@ _MAX_NUMBER = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Finalized:
-    """The chain's finalized block."""
-
-    number: int
-    hash: str
-    timestamp_s: int
-
-
-@dataclass(frozen=True, slots=True)
 class MinedPayment:
     """A transaction in a block. ``place``: its index there. ``transfers``: of every token, with the log's
-    index in the block. ``bloom_bits``: set by its logs. ``finalized``: as of when the receipt was read."""
+    index in the block. ``bloom_bits``: set by its logs. ``finalized``: the chain's finalized block when
+    the receipt was read."""
 
     sent: SentTransaction
     block_number: int
@@ -50,7 +42,7 @@ class MinedPayment:
     succeeded: bool
     transfers: tuple[tuple[int, Transferred], ...]
     bloom_bits: int
-    finalized: Finalized
+    finalized: BlockRef
 
     def is_final(self) -> bool:
         """Whether its block is final, provided that it is still the chain's: ``confirm`` checks that."""
@@ -62,23 +54,13 @@ class _PaymentHeader(msgspec.Struct):
     hash: Word
     timestamp: Quantity
 
-    def as_finalized(self) -> Finalized:
-        return Finalized(int(self.number, 16), self.hash.lower(), int(self.timestamp, 16))
+    def ref(self) -> BlockRef:
+        return BlockRef(int(self.number, 16), self.hash.lower(), int(self.timestamp, 16))
 
 
 class _PaymentBlock(_PaymentHeader, rename="camel"):
-    logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
+    logs_bloom: Bloom
     transactions: list[Word]
-
-
-class _PaymentRawLog(msgspec.Struct, rename="camel"):
-    address: str
-    topics: Annotated[list[str], msgspec.Meta(max_length=4)]
-    data: HexBytes
-    block_hash: Word
-    transaction_hash: Word
-    log_index: Quantity
-    removed: bool = False
 
 
 # --- requests --------------------------------------------------------------------------------------
@@ -134,11 +116,11 @@ async def confirm(
     if quantity(chain) != chain_id:
         raise NodeFault("the node is on a different chain")
     # The finalized block must still be the chain's: on another fork its finality proves nothing.
-    if decode_answer(finalized, _PaymentHeader, "final block").as_finalized() != payment.finalized:
+    if decode_answer(finalized, _PaymentHeader, "final block").ref() != payment.finalized:
         raise NodeLied("the block that was final has changed")
     _check_block(decode_answer(block, _PaymentBlock, "block"), payment)
     block_transfers = _read_transfers(
-        decode_answer(logs, list[_PaymentRawLog], "logs"), payment, token, wallet
+        decode_answer(logs, list[UnverifiedBlockLog], "logs"), payment, token, wallet
     )
     receipt_transfers = [
         (index, transfer)
@@ -149,9 +131,9 @@ async def confirm(
         raise NodeLied("the node's receipt and logs show different transfers")
 
 
-async def _read_finalized(node: RpcNode, meter: Meter) -> Finalized:
+async def _read_finalized(node: RpcNode, meter: Meter) -> BlockRef:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
-    finalized = decode_answer(answer, _PaymentHeader, "final block").as_finalized()
+    finalized = decode_answer(answer, _PaymentHeader, "final block").ref()
     if finalized.number >= _MAX_NUMBER:
         raise NodeLied("the number of the node's final block is out of bounds")
     return finalized
@@ -175,7 +157,7 @@ async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) ->
 # --- answers ---------------------------------------------------------------------------------------
 
 
-async def _as_payment(sent: SentTransaction, mined: MinedTransaction, finalized: Finalized) -> MinedPayment:
+async def _as_payment(sent: SentTransaction, mined: MinedTransaction, finalized: BlockRef) -> MinedPayment:
     assert sent.block is not None
     number, block_hash, place = sent.block
     transfers, bloom = [], 0
@@ -207,7 +189,7 @@ def _check_block(block: _PaymentBlock, payment: MinedPayment) -> None:
 
 
 def _read_transfers(
-    logs: list[_PaymentRawLog], payment: MinedPayment, token: Address, wallet: Address
+    logs: list[UnverifiedBlockLog], payment: MinedPayment, token: Address, wallet: Address
 ) -> list[tuple[int, Transferred]]:
     """The wallet's transfers of the token in this transaction, from the logs of its block."""
     transfers = []
@@ -217,11 +199,10 @@ def _read_transfers(
         if raw.transaction_hash.lower() != payment.sent.hash:
             continue
         try:
-            topics = tuple(topic_bits(text)[0] for text in raw.topics)
-            log = Log(address_bits(raw.address)[0], topics, bytes.fromhex(raw.data[2:]))
+            log, log_index = raw.decode(), decode_number(raw.log_index)
         except ValueError as error:
             raise NodeFault("the node sent unreadable logs") from error
         transfer = _decode_transfer(log)
         if transfer is not None and transfer.token == token and transfer.sender == wallet:
-            transfers.append((int(raw.log_index, 16), transfer))
+            transfers.append((log_index, transfer))
     return sorted(transfers, key=lambda indexed: indexed[0])

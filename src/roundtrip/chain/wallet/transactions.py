@@ -11,15 +11,23 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from roundtrip.chain.blocks.bloom import address_bits, log_bits, topic_bits
-from roundtrip.chain.blocks.spans import CHAINS_OWN_TYPES, LOGS_IN_A_ROW, MAX_TIMESTAMP_S, NodeLied
+from roundtrip.chain.blocks.bloom import log_bits
+from roundtrip.chain.blocks.spans import (
+    CHAINS_OWN_TYPES,
+    LOGS_IN_A_ROW,
+    MAX_TIMESTAMP_S,
+    NodeHeader,
+    NodeLied,
+    SpanTx,
+)
 from roundtrip.chain.rpc.client import NULL, REVERTED, Answer, Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import describe_error
-from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
+from roundtrip.chain.rpc.hex_fields import Bloom, HexAddress, HexBytes, Quantity, Word
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog, decode_number
 from roundtrip.chain.simulate.revert_reason import reason_in
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.names import reason
@@ -83,29 +91,13 @@ class BlockAround:
     by_sender: int
 
 
-class _Tx(msgspec.Struct, rename="camel"):
-    hash: Word
-    sender: HexAddress = msgspec.field(name="from")
-    to: HexAddress | None
-    value: Quantity
+class _Tx(SpanTx, frozen=True, kw_only=True, rename="camel"):
     input: HexBytes
     gas: Quantity
-    nonce: Quantity
     block_hash: Word | None = None
     block_number: Quantity | None = None
     transaction_index: Quantity | None = None
     chain_id: Quantity | None = None
-    type: Quantity = "0x0"
-
-
-class _ReceiptLog(msgspec.Struct, rename="camel"):
-    address: str
-    topics: Annotated[list[str], msgspec.Meta(max_length=4)]
-    data: HexBytes
-    block_hash: str
-    transaction_hash: str
-    log_index: Quantity
-    removed: bool = False
 
 
 class _TransactionReceipt(msgspec.Struct, rename="camel"):
@@ -117,8 +109,8 @@ class _TransactionReceipt(msgspec.Struct, rename="camel"):
     to: HexAddress | None
     status: Quantity
     gas_used: Quantity
-    logs: list[_ReceiptLog]
-    logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
+    logs: list[UnverifiedBlockLog]
+    logs_bloom: Bloom
     effective_gas_price: Quantity
     contract_address: HexAddress | None = None
 
@@ -133,11 +125,7 @@ class _BlockTx(msgspec.Struct):
     type: Quantity = "0x0"
 
 
-class _TransactionBlock(msgspec.Struct, rename="camel"):
-    number: Quantity
-    hash: Word
-    parent_hash: Word
-    timestamp: Quantity
+class _TransactionBlock(NodeHeader):
     miner: HexAddress
     transactions: list[_BlockTx]
 
@@ -314,7 +302,7 @@ async def _as_mined(receipt: _TransactionReceipt, sent: SentTransaction) -> Mine
     return MinedTransaction(status == 1, gas_used, gas_price_wei, created_at, logs)
 
 
-async def _logs(raw_logs: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple[tuple[int, Log], ...]:
+async def _logs(raw_logs: Sequence[UnverifiedBlockLog], sent: SentTransaction) -> tuple[tuple[int, Log], ...]:
     assert sent.block is not None
     logs = []
     for count, raw in enumerate(raw_logs):
@@ -327,10 +315,9 @@ async def _logs(raw_logs: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple
         ):
             raise NodeLied("the receipt has logs of a different transaction")
         try:
-            address, topics = address_bits(raw.address)[0], tuple(topic_bits(t)[0] for t in raw.topics)
+            logs.append((decode_number(raw.log_index), raw.decode()))
         except ValueError as error:
             raise NodeFault("the node sent an unreadable receipt") from error
-        logs.append((int(raw.log_index, 16), Log(address, topics, bytes.fromhex(raw.data[2:]))))
     first = logs[0][0] if logs else 0
     if [index for index, _ in logs] != list(range(first, first + len(logs))):
         raise NodeLied("the receipt's logs are not numbered consecutively")

@@ -14,7 +14,7 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import LimitReached
 from roundtrip.services.cards.drawing import draw_badge, draw_card
 from roundtrip.services.cards.newest_check import TokenCard, newest_check
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.support.wallet_params import TokenParams
 
 _CARD = page_operation(
     newest_check,
@@ -54,7 +54,7 @@ async def _show(visit: Visit, draw: Callable[[TokenCard], str], kind: str) -> Re
     visitor."""
     limits = visit.console.dispatch.gate.limits
     ticket = _count_picture(visit, limits)
-    card = await visit.ask(_CARD, HistoryParams(visit.address))
+    card = await visit.ask(_CARD, TokenParams(visit.address))
     svg = draw(card)
     # An SVG is sent plain or compressed: a strong tag would promise the same bytes.
     weak = "W/" if kind == _SVG else ""

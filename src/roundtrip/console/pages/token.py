@@ -51,12 +51,12 @@ from roundtrip.services.holders.growth import GrowthPoint
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.holders.insiders import StoredRisk, stored_risk
 from roundtrip.services.holders.launch_bundle import LaunchGroup
-from roundtrip.services.holders.schema import BundleAnswer, DeployerHolds, HoldersParams, TokenHolders
-from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
+from roundtrip.services.holders.schema import BundleAnswer, DeployerHolds, TokenHolders
+from roundtrip.services.liquidity.schema import Liquidity
 from roundtrip.services.lookup.look_up import LookAlikeParams, token_look_alike
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.look_alikes import LookAlikeAnswer
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.services.verdicts.history import CheckHistory, VerdictChange
 
 from .docs import write_examples
@@ -68,12 +68,12 @@ _CHECK = replace(find_operation("check_token", CheckParams, Check), query=())
 _AT_SIZE = page_variant(_CHECK, check_at_size)
 _CARD = page_operation(check_card, counts="never", bad_params="bad_address")
 _LOOK_ALIKE = page_operation(token_look_alike, counts="never", errors=("upstream",))
-_HOLDERS = page_variant(find_operation("token_holders", HoldersParams, TokenHolders), holders_page)
+_HOLDERS = page_variant(find_operation("token_holders", TokenParams, TokenHolders), holders_page)
 # The check beside it counts. A refused check asks for no holders.
 _HOLDERS_AT_ONCE = replace(_HOLDERS, counts="never")
 _STORED_RISK = page_operation(stored_risk, counts="never", bad_params="bad_address")
-_HISTORY = replace(find_operation("check_history", HistoryParams, CheckHistory), counts="never")
-_LIQUIDITY = find_operation("token_liquidity", LiquidityParams, Liquidity)
+_HISTORY = replace(find_operation("check_history", TokenParams, CheckHistory), counts="never")
+_LIQUIDITY = find_operation("token_liquidity", TokenParams, Liquidity)
 NOTHING_STORED = StoredRisk()
 _AFTER = "hx-trigger-after-settle"
 """The event of a piece that came: what to know before buying loads again, with what that piece knows."""
@@ -121,7 +121,7 @@ async def _show_checked(visit: Visit) -> Response:
     card, look_alike, history, holders, watched, stored = await at_once(
         _read_card(visit, check, sized_card),
         _read_look_alike(visit, check),
-        _ask_or_none(visit, _HISTORY, HistoryParams(address)),
+        _ask_or_none(visit, _HISTORY, TokenParams(address)),
         read_holders(visit, address, check.verdict.code),
         read_watched(visit, address),
         read_risk(visit, address),
@@ -313,7 +313,7 @@ def list_risks(
 async def _show_unchecked(visit: Visit, fault: RoundtripError) -> Response:
     """The page of a token that cannot be checked now: no verdict, and the rest that is known."""
     address = visit.address
-    history = await _ask_or_none(visit, _HISTORY, HistoryParams(address))
+    history = await _ask_or_none(visit, _HISTORY, TokenParams(address))
     earlier = [] if history is None else history.changes[:_MAX_EARLIER]
     after_s = fault.retry_after_s or _AGAIN_S
     return visit.show(
@@ -380,7 +380,7 @@ async def _ask_or_none(visit: Visit, operation: Operation[P, A], params: P) -> A
 
 async def read_risk(visit: Visit, address: str) -> StoredRisk:
     """What is stored of the token; all None where it cannot be read."""
-    return await _ask_or_none(visit, _STORED_RISK, HoldersParams(address)) or NOTHING_STORED
+    return await _ask_or_none(visit, _STORED_RISK, TokenParams(address)) or NOTHING_STORED
 
 
 async def read_holders(visit: Visit, address: str, code: str) -> HoldersPage | None:
@@ -390,7 +390,7 @@ async def read_holders(visit: Visit, address: str, code: str) -> HoldersPage | N
         return None
     try:
         async with asyncio.timeout(_HOLDERS_S):
-            return await _ask_or_none(visit, _HOLDERS_AT_ONCE, HoldersParams(address))
+            return await _ask_or_none(visit, _HOLDERS_AT_ONCE, TokenParams(address))
     except TimeoutError:
         return None
 
@@ -427,7 +427,7 @@ async def _read_look_alike(visit: Visit, check: Check) -> LookAlikeAnswer | None
 
 async def show_holders(visit: Visit) -> Response:
     """GET /token/{address}/holders: a piece of the token's page, or a page of its own."""
-    page = await visit.ask(_HOLDERS, HoldersParams(visit.address))
+    page = await visit.ask(_HOLDERS, TokenParams(visit.address))
     template = "holders_piece.html" if visit.is_piece() else "holders.html"
     response = visit.show(template, **_holder_values(page))
     if page.held.status != "reading":
@@ -472,7 +472,7 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
 
 async def show_liquidity(visit: Visit) -> Response:
     """GET /token/{address}/liquidity: a piece of the token's page, or a page of its own."""
-    found = await visit.ask(_LIQUIDITY, LiquidityParams(visit.address))
+    found = await visit.ask(_LIQUIDITY, TokenParams(visit.address))
     if visit.is_piece():
         response = visit.show("liquidity_piece.html", found=found)
     else:

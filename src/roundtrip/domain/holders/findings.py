@@ -73,13 +73,14 @@ class HolderInputs:
 class RankedHolder:
     """One of the biggest holders. ``entry_cap_micro_usd``: what the whole supply would have cost at the
     average price of its buys, in millionths of a dollar; None: it never bought, or the value of one buy is
-    not known."""
+    not known. ``first_s``: as in ``KnownWallet``."""
 
     address: Address
     balance_raw: int
     sold_bps: int
     tags: tuple[Tag, ...]
     entry_cap_micro_usd: int | None = None
+    first_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +227,9 @@ def _holder(
     snipers: Collection[Address],
     bundled: Collection[Address],
 ) -> RankedHolder:
-    tagged = tags(inputs, wallet, snipers, bundled)
-    return RankedHolder(wallet, raw, sold_bps(inputs, wallet), tagged, entry_cap_micro_usd(inputs, wallet))
+    tagged, first_s = tags(inputs, wallet, snipers, bundled), inputs.wallets.get(wallet, UNKNOWN).first_s
+    cap_micro_usd = entry_cap_micro_usd(inputs, wallet)
+    return RankedHolder(wallet, raw, sold_bps(inputs, wallet), tagged, cap_micro_usd, first_s)
 
 
 def shares(inputs: HolderInputs) -> Shares:

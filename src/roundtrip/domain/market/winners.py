@@ -14,13 +14,15 @@ winners advises which wallets to follow, so nothing counts that a deployer could
 
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address
 
 from .fairness import WalletOrigins
 
+Window = Literal["24h", "7d", "30d", "all"]
+"""The span of a board, the nearest first."""
 SPANS: MappingProxyType[str, int | None] = MappingProxyType(
     {"24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400, "all": None}
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, Address
 
 MAX_SCORE = 100
 
@@ -48,6 +48,16 @@ DIRECT_FAMILIES = ((10, 70), (100, 45), (EXCHANGE_WALLETS, 25))
 """The same where one of the two is the funder."""
 CLOSE_FUNDINGS = ((600, 25), (3600, 10))
 """Seconds between the two fundings, at most, and extra points: one person's wallets are made in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSeen:
+    """The first known block in which a wallet appears, its time in seconds since 1970, and the sender of its
+    first eth in a plain transfer; None: no sender is known."""
+
+    first_number: int
+    first_s: int
+    funder: Address | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from roundtrip.domain.base.errors import CallerFault, ReadFailed, ServiceFull
 from roundtrip.jobs.engine.head_barrier import wait_for_index_head
 from roundtrip.jobs.engine.worker import Effect, do_nothing
 from roundtrip.services.holders.handlers import token_holders
-from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.liquidity.handler import read_liquidity
-from roundtrip.services.liquidity.schema import LiquidityParams
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.server.jobs import Job
 
 log = structlog.get_logger(__name__)
@@ -21,9 +20,9 @@ async def exposure(ctx: Context, job: Job) -> Effect:
     if the holders cannot be. Raises NotYet and NodeFault; the job is then retried."""
     await wait_for_index_head(ctx)
     own = ctx.for_caller("jobs", "checks", job.key)
-    await read_liquidity(own, LiquidityParams(job.key))
+    await read_liquidity(own, TokenParams(job.key))
     try:
-        await token_holders(own, HoldersParams(job.key))
+        await token_holders(own, TokenParams(job.key))
     except (CallerFault, ReadFailed, ServiceFull) as error:
         log.info("holders could not be read for a board", error=repr(error))
     return do_nothing

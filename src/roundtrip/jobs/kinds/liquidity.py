@@ -8,8 +8,8 @@ from roundtrip.domain.liquidity.unlocks import ALERTED_BEFORE_S
 from roundtrip.jobs.engine.head_barrier import wait_for_index_head
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.liquidity.handler import read_liquidity
-from roundtrip.services.liquidity.schema import LiquidityParams
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.liquidity.unlocks import read_first_unlock, read_watchers
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
@@ -25,7 +25,7 @@ async def liquidity(ctx: Context, job: Job) -> Effect:
     """The reading stores its unlocks itself. Raises NotYet and NodeFault; the job is then retried."""
     await wait_for_index_head(ctx)
     token = parse_address(job.key)
-    await read_liquidity(ctx.for_caller("jobs", "checks", job.key), LiquidityParams(job.key))
+    await read_liquidity(ctx.for_caller("jobs", "checks", job.key), TokenParams(job.key))
     now_s = int(ctx.now_s())
 
     async def enqueue_next(connection: Connection) -> None:

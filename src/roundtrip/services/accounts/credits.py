@@ -46,11 +46,9 @@ class PaymentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return TxHash(self.tx.lower())
 
 
-class HolderLimits(msgspec.Struct, frozen=True, rename="camel"):
+class HolderLimits(Limits, frozen=True, rename="camel"):
     """The limits of a key if its wallet holds enough of the service's own token."""
 
-    per_minute: Annotated[int, says("Calls a minute.")]
-    per_day: Annotated[int, says("Calls a day; the day begins at 00:00 UTC.")]
     min: Annotated[int, says("Whole tokens that the wallet must hold at least.")]
     live: Annotated[bool, says("Whether that token exists yet; until then the limits apply to no key.")]
 

@@ -27,7 +27,7 @@ from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts, allowance_of
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import Designation, IsAgent, says
 from roundtrip.services.support.wallet_params import WalletParams, read_address
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.practice import league
@@ -148,9 +148,9 @@ class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
 class MiteNamed(msgspec.Struct, frozen=True):
     """An account."""
 
-    designation: Annotated[str, says("The account's public name.")]
+    designation: Designation
     wallet: Annotated[str, says("The account's wallet.")]
-    agent: Annotated[bool, says("Whether the account carries the agent tag.")]
+    agent: IsAgent
 
 
 class Limits(msgspec.Struct, frozen=True, rename="camel"):

@@ -10,7 +10,7 @@ from roundtrip.domain.accounts.keys import MAX_LIVE
 from roundtrip.domain.base.figures import format_count
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts, allowance_of
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import AheadOfChance, Designation, FlagLevel, IsAgent, says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.accounts import accounts as accounts_store
@@ -32,11 +32,11 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     """The account of the key that the request was made with."""
 
     text: AnswerText
-    designation: Annotated[str, says("The account's public name.")]
+    designation: Designation
     wallet: Annotated[str, says("The account's wallet.")]
-    agent: Annotated[bool, says("Whether the account carries the agent tag.")]
+    agent: IsAgent
     agent_name: Annotated[str | None, says("The agent's name. null: it has none.")]
-    level: Annotated[int, says("Level by flags that proved right: 1 + floor(log2(1 + proved)).")]
+    level: FlagLevel
     accuracy: Annotated[
         float | None, says("proved divided by decided, 0 to 1. null: none of its flags is decided.")
     ]
@@ -49,10 +49,7 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
             "its flags is decided."
         ),
     ]
-    ahead_of_chance: Annotated[
-        bool | None,
-        says("Whether its flags are right more often than luck explains. null: there is no base rate."),
-    ]
+    ahead_of_chance: AheadOfChance
     limits: Annotated[Limits, says("How often the account may call.")]
     used_today: Annotated[int, says("Calls of all its keys today (UTC) that count against the day.")]
     remaining_today: Annotated[int, says("Calls left today before the day's limit.")]

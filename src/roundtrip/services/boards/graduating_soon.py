@@ -9,7 +9,7 @@ from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.check.curve import raised_bps
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import DeployerWallet, Graduated, SoldOwn, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -19,7 +19,7 @@ from roundtrip.services.support.index_reader import (
     reading,
     when,
 )
-from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_verdict
+from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_verdict
 from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index import curves, deployers
 from roundtrip.store.index.addresses import addresses_of
@@ -44,12 +44,12 @@ Bps = Annotated[int, says("In hundredths of a percent.")]
 class LaunchDeployer(msgspec.Struct, frozen=True, rename="camel"):
     """Who launched it, and how that wallet's launches went, this one counted."""
 
-    address: Annotated[str, says("The deployer's wallet.")]
+    address: DeployerWallet
     launches: Annotated[
         int, says("Launches of that wallet, this one included; counted up to the newest 200.")
     ]
-    graduated: Annotated[int, says("Launches of those that became a pool.")]
-    sold_own: Annotated[int, says("Launches of those where it sold half or more of what it had bought.")]
+    graduated: Graduated
+    sold_own: SoldOwn
     sold: Annotated[bool, says("Whether this launch is one of them.")]
 
 
@@ -101,12 +101,9 @@ class FillingRow(CurveFilling, frozen=True, rename="camel"):
     insiders_bps: int | None
 
 
-class GraduatingPage(msgspec.Struct, frozen=True, rename="camel"):
+class GraduatingPage(PageOfRows, frozen=True, rename="camel"):
     """The same rows for people."""
 
-    text: str
-    block: int
-    block_time: datetime
     curves: list[FillingRow]
 
 

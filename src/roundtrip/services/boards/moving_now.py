@@ -22,7 +22,7 @@ from roundtrip.domain.market.moving import (
     flows_to_count,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import CheckedAt, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -47,7 +47,7 @@ class TokenCheck(msgspec.Struct, frozen=True, rename="camel"):
 
     code: Annotated[CodeText, says("Verdict code of the check.")]
     level: Annotated[LevelText, says("Verdict level; treat unknown as a no.")]
-    checked_at: Annotated[datetime, says("When the check was made.")]
+    checked_at: CheckedAt
     age_s: Annotated[int, says("Seconds since the check.")]
 
 

@@ -22,7 +22,7 @@ from roundtrip.domain.market.moving import (
 from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, TokenNamed, eth, present_token, reading, when
-from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_verdict
+from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_verdict
 from roundtrip.store.boards import market_figures, moving
 from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.boards.market_figures import MarketDepth, PriceLine
@@ -73,12 +73,9 @@ class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
     opened_at: datetime
 
 
-class MovingPage(msgspec.Struct, frozen=True, rename="camel"):
+class MovingPage(PageOfRows, frozen=True, rename="camel"):
     """The rows, most money first, of the ten minutes up to the block. ``text``: what is not counted."""
 
-    text: str
-    block: int
-    block_time: datetime
     rows: list[MovingRow]
 
 

@@ -1,6 +1,5 @@
 """The newest verdicts of tokens, traps among them, and an example of each kind to look at."""
 
-from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -9,7 +8,7 @@ from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
 from roundtrip.domain.market.moving import SELLS, TRAP, TokenChecks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, TokenNamed, present_token, reading, when
-from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
+from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_stored
 from roundtrip.store.boards import newest_checks
 from roundtrip.store.index.tokens import labels_of
 
@@ -29,14 +28,11 @@ class NewestVerdict(msgspec.Struct, frozen=True, rename="camel"):
     verdict: ShownVerdict
 
 
-class NewestVerdicts(msgspec.Struct, frozen=True, rename="camel"):
+class NewestVerdicts(PageOfRows, frozen=True, rename="camel"):
     """The tokens that were checked last, those that people asked for before others. ``examples``: the newest
     that sells and has few insiders, the newest trap, and the newest that sells with a warning
     or stops selling soon, as far as there are."""
 
-    text: str
-    block: int
-    block_time: datetime
     rows: list[NewestVerdict]
     examples: list[NewestVerdict]
 

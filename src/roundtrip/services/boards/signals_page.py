@@ -1,13 +1,11 @@
 """The page of insider alerts: the board's rows, each with the verdict of its token."""
 
-from datetime import datetime
-
 import msgspec
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, reading
-from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
+from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_stored
 from roundtrip.store.boards.newest_checks import read_shown_checks
 
 from .signals import Signal, signals
@@ -19,12 +17,9 @@ class SignalRow(Signal, frozen=True, rename="camel"):
     verdict: ShownVerdict | None
 
 
-class SignalsPage(msgspec.Struct, frozen=True, rename="camel"):
+class SignalsPage(PageOfRows, frozen=True, rename="camel"):
     """The rows of ``signals`` for people."""
 
-    text: str
-    block: int
-    block_time: datetime
     signals: list[SignalRow]
 
 

@@ -1,6 +1,5 @@
 """``winners``: the wallets that closed the most profit in the last day."""
 
-from datetime import datetime
 from typing import Annotated
 
 import msgspec
@@ -9,7 +8,7 @@ from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import SoldOutAt, WalletAddress, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -49,14 +48,14 @@ class BestTrade(msgspec.Struct, frozen=True, rename="camel"):
     profit_eth: Annotated[float, says("What it got minus what it spent, in eth.")]
     spent_eth: Annotated[float, says("What it paid for the token, in eth.")]
     multiple: Annotated[float | None, says("What it got divided by what it spent. null: it paid nothing.")]
-    closed_at: Annotated[datetime, says("When it had sold all of it.")]
+    closed_at: SoldOutAt
 
 
 class WinnerRow(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet, by what it closed in the last 24 hours."""
 
     rank: Annotated[int, says("Place on the board; 1 made the most profit.")]
-    wallet: Annotated[str, says("The wallet.")]
+    wallet: WalletAddress
     profit_eth: Annotated[float, says("Profit of everything it closed, losses subtracted, in eth.")]
     spent_eth: Annotated[float, says("What it had paid for that, in eth.")]
     return_multiple: Annotated[

@@ -24,7 +24,7 @@ from roundtrip.services.support.answer_fields import at
 from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.look_alikes import find_look_alike
 from roundtrip.services.support.strangers_text import AnswerText, Symbol
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence
@@ -88,7 +88,7 @@ class StoredChecks:
         return self.of_holders if is_worse else self.made
 
 
-async def newest_check(ctx: Context, params: HistoryParams) -> UseCaseAnswer[TokenCard]:
+async def newest_check(ctx: Context, params: TokenParams) -> UseCaseAnswer[TokenCard]:
     """The token's card, of its newest check, or of a worse one of the last day that tried real holders'
     sells. Raises CallerFault (bad_address), ServiceFull (busy)."""
     token, meter = params.token(), Meter()

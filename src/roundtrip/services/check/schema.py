@@ -35,7 +35,7 @@ from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 from roundtrip.services.support.strangers_text import Name, Reverts, Symbol
 from roundtrip.services.support.verdict_fields import Flags, VerdictAnswer
-from roundtrip.services.support.wallet_params import read_address
+from roundtrip.services.support.wallet_params import TokenParams
 
 AMOUNT_PATTERN = (
     r"^(10(\.0{1,18})?|[1-9](\.[0-9]{1,18})?|0\.(00[1-9][0-9]{0,15}|0[1-9][0-9]{0,16}|[1-9][0-9]{0,17}))$"
@@ -44,13 +44,9 @@ AMOUNT_PATTERN = (
 _AMOUNT = re.compile(AMOUNT_PATTERN)
 
 
-class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CheckParams(TokenParams, frozen=True, forbid_unknown_fields=True):
     """Which token."""
 
-    address: Annotated[
-        str,
-        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
-    ]
     deep: Annotated[
         str,
         msgspec.Meta(
@@ -69,10 +65,6 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             extra_json_schema={"pattern": AMOUNT_PATTERN},
         ),
     ] = "0.1"
-
-    def token(self) -> Address:
-        """The address, lower-cased. Raises CallerFault (bad_address)."""
-        return read_address(self.address)
 
     def asks_deep(self) -> bool:
         """True for 1 and true. Raises CallerFault (bad_input)."""

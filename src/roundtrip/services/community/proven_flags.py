@@ -11,7 +11,14 @@ from roundtrip.domain.base.figures import format_count, format_duration, format_
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.flag_calls import By, FlagScore, Kind
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import AddressText, says
+from roundtrip.services.support.answer_fields import (
+    AddressText,
+    AheadOfChance,
+    Designation,
+    FlagLevel,
+    IsAgent,
+    says,
+)
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
@@ -51,9 +58,9 @@ class ProvenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
     """The account that made a flag, with how its flags went so far."""
 
-    designation: Annotated[str, says("The account's public name.")]
-    agent: Annotated[bool, says("Whether the account carries the agent tag.")]
-    level: Annotated[int, says("Level by flags that proved right: 1 + floor(log2(1 + proved)).")]
+    designation: Designation
+    agent: IsAgent
+    level: FlagLevel
     proved: Annotated[int, says("Its flags that proved right.")]
     decided: Annotated[int, says("Its flags that proved right or wrong.")]
     accuracy: Annotated[float | None, says("proved divided by decided, 0 to 1. null: none is decided.")]
@@ -61,10 +68,7 @@ class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
         float | None,
         says("The same share for tokens drawn at random, one for each flag. null: none is decided."),
     ]
-    ahead_of_chance: Annotated[
-        bool | None,
-        says("Whether its flags are right more often than luck explains. null: there is no base rate."),
-    ]
+    ahead_of_chance: AheadOfChance
 
 
 class FlagReceipt(msgspec.Struct, frozen=True, rename="camel"):
@@ -82,25 +86,26 @@ class FlagReceipt(msgspec.Struct, frozen=True, rename="camel"):
     paid_eth: Annotated[float | None, says("What that sell paid, in eth. null: not proved by price.")]
 
 
-class ProvenCall(msgspec.Struct, frozen=True, rename="camel"):
-    """A flag that was proved right."""
+class _FlagCall(msgspec.Struct, frozen=True, rename="camel"):
+    """A flag, whatever became of it."""
 
     token: Annotated[TokenNamed, says("The token that was flagged.")]
     kind: Annotated[Kind, says("Whether the flag says that the token runs (triples), drains or is dead.")]
     mite: Annotated[CalledBy, says("The account that made the flag.")]
     flagged_at: Annotated[datetime, says("When the flag was made, by the chain's clock.")]
+
+
+class ProvenCall(_FlagCall, frozen=True, rename="camel"):
+    """A flag that was proved right."""
+
     proved_at: Annotated[datetime, says("When it came true, by the chain's clock.")]
     before_s: Annotated[int, msgspec.Meta(description="Seconds between the flag and its proof.", ge=0)]
     receipt: Annotated[FlagReceipt, says("What proved the flag.")]
 
 
-class WaitingCall(msgspec.Struct, frozen=True, rename="camel"):
+class WaitingCall(_FlagCall, frozen=True, rename="camel"):
     """A flag that is neither proved nor over."""
 
-    token: Annotated[TokenNamed, says("The token that was flagged.")]
-    kind: Annotated[Kind, says("Whether the flag says that the token runs (triples), drains or is dead.")]
-    mite: Annotated[CalledBy, says("The account that made the flag.")]
-    flagged_at: Annotated[datetime, says("When the flag was made, by the chain's clock.")]
     ends_at: Annotated[
         datetime, says("When the flag counts as wrong unless it is proved before, by the chain's clock.")
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from roundtrip.chain.rpc.client import Answer, RpcCall, hex_bytes
+from roundtrip.chain.rpc.node_logs import UnverifiedLog
 from roundtrip.chain.simulate import token_facts
 from roundtrip.chain.simulate.block_dependence import DELEGATECALL, NUMBER, TIMESTAMP
 from roundtrip.chain.simulate.legs import VenuePlace
@@ -383,14 +384,8 @@ def _is_same(run: CheckSession, plan: Plan, original: Answer, copy: Answer) -> b
     }
 
 
-class _LogEntry(msgspec.Struct):
-    address: str
-    topics: list[str]
-    data: str
-
-
 def _as_told(result: StepResult) -> tuple[object, ...]:
     """All that a call shows, without the hashes of its block."""
-    logs = msgspec.json.decode(result.logs, type=list[_LogEntry])
-    shown = tuple((log.address, tuple(log.topics), log.data) for log in logs)
+    logs = msgspec.json.decode(result.logs, type=list[UnverifiedLog])
+    shown = tuple((log.address, log.topics, log.data) for log in logs)
     return result.ok, result.gas_used, result.data, result.out_of_gas, shown

@@ -42,15 +42,14 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import looking
 from roundtrip.store.community import public_names
 from roundtrip.store.holders import smart_money
-from roundtrip.store.holders.smart_money import BoardRow, WinningClose
+from roundtrip.store.holders.smart_money import BoardRow, SmartCrowd, WinningClose
 from roundtrip.store.index.cursor import may_trade_beyond
 
 from .balances import MAX_BUYERS, Balances, read_balances
 from .book_reader import read_book
-from .findings import NEAREST, HolderRecord, HolderWin, LaunchCrowd, Why, WinFinding
+from .findings import HolderRecord, Why, nearness
 from .funding import BUSY_NONCE, FunderFamilies, trace_wallets
 from .late_venues import late_venues
-from .schema import Window
 from .sources import MAX_PLACES, TokenSource, read_source
 
 MIN_TIED = 2
@@ -172,7 +171,7 @@ async def _collect_all(
     )
     top = [wallet for wallet, _ in biggest(inputs, TOP)]
     inputs, launch, large_buy = await _trace_launch(ctx, inputs, launch, [*top, *also], balances, meter)
-    winners, crowd, scams = await _read_winners(ctx, inputs, top, maker)
+    winners, biggest_wins, crowd, scams = await _read_winners(ctx, inputs, top, maker)
     inputs = replace(inputs, winners=frozenset(win.wallet for win in winners or ()))
     why = _partial_reasons(open_book, balances, await _may_lack_trades(ctx, source, open_book))
     status = "partial" if why else read_status(open_book.state, open_book.pruned)
@@ -180,6 +179,7 @@ async def _collect_all(
         _collect_record(ctx, source, at, inputs, launch, status, why),
         large_buy=large_buy,
         winners=winners,
+        biggest_wins=biggest_wins,
         crowd=crowd,
         disagreement=disagreement(inputs) if book.block == at and not open_book.pruned else None,
         concentration=_read_concentration(open_book, inputs, moved_count),
@@ -373,10 +373,12 @@ async def _verify_fundings(
 
 async def _read_winners(
     ctx: Context, inputs: HolderInputs, top: Sequence[Address], possible_maker: Maker | None
-) -> tuple[tuple[HolderWin, ...] | None, LaunchCrowd | None, Mapping[Address, int]]:
-    """The winners among all that ever bought it, and the top holders that bought other launches of the
-    deployer (None: the index was not available); and how many people mark a top holder, or the
-    ``possible_maker``, as a scam."""
+) -> tuple[
+    tuple[BoardRow, ...] | None, Mapping[Address, WinningClose], SmartCrowd | None, Mapping[Address, int]
+]:
+    """The winners among all that ever bought it (None: the index was not available), the biggest wins of the
+    nearest, and the top holders that bought other launches of the deployer (None as before); and how many
+    people mark a top holder, or the ``possible_maker``, as a scam."""
     maker = inputs.maker
     scams: Mapping[Address, int] = {}
     try:
@@ -385,34 +387,18 @@ async def _read_winners(
                 connection, [*top, *([possible_maker.deployer] if possible_maker else [])]
             )
             if cursor is None:
-                return None, None, scams
+                return None, {}, None, scams
             rows = await smart_money.load_winners(connection)
-            holder_rows = sorted(
-                (row for wallet, row in rows.items() if has_bought(inputs, wallet)), key=_nearness
+            winners = sorted(
+                (row for wallet, row in rows.items() if has_bought(inputs, wallet)), key=nearness
             )
-            best = await smart_money.load_biggest_wins(
-                connection, [row.wallet for row in holder_rows[:MAX_WINS]]
+            biggest_wins = await smart_money.load_biggest_wins(
+                connection, [row.wallet for row in winners[:MAX_WINS]]
             )
             crowd = None
             if maker is not None:
                 deployer, token = maker.deployer, inputs.book.beginning.token
-                buyers = await smart_money.load_repeat_buyers(connection, deployer, token, top)
-                crowd = LaunchCrowd(buyers.launches_by_wallet, buyers.deployer_launches)
+                crowd = await smart_money.load_repeat_buyers(connection, deployer, token, top)
     except ServiceFull:
-        return None, None, scams
-    return tuple(_holder_win(row, best.get(row.wallet)) for row in holder_rows), crowd, scams
-
-
-def _nearness(row: BoardRow) -> tuple[int, int]:
-    return list(NEAREST).index(_window(row)), row.rank
-
-
-def _window(row: BoardRow) -> Window:
-    return next(window for window in NEAREST if window == row.span)
-
-
-def _holder_win(row: BoardRow, best: WinningClose | None) -> HolderWin:
-    win = None
-    if best is not None:
-        win = WinFinding(best.token, best.symbol, best.profit_wei, best.spent_wei, best.at_s)
-    return HolderWin(row.wallet, _window(row), row.rank, row.profit_wei, row.won, row.closed, win)
+        return None, {}, None, scams
+    return tuple(winners), biggest_wins, crowd, scams

@@ -1,6 +1,6 @@
 """The data that every holder answer is made of, and what is derived from it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -21,8 +21,8 @@ from roundtrip.domain.holders.findings import (
 from roundtrip.domain.holders.purses import Purse, purses
 from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import Disagreement
-
-from .schema import Window
+from roundtrip.domain.market.winners import SPANS
+from roundtrip.store.holders.smart_money import BoardRow, SmartCrowd, WinningClose
 
 Why = Literal["oversupplied", "capped", "pruned", "drifts", "unverified", "venues_unread", "claims"]
 """Why an answer is partial. oversupplied: balances exceed the supply. capped: the token has more transfers
@@ -30,41 +30,7 @@ than are read. pruned: the node does not have the oldest ones. drifts: logs and 
 some balances could not be read. venues_unread: trades of some venues are missing. claims: some of it was
 bought and left in the v4 manager; the owner is not known."""
 
-NEAREST: tuple[Window, ...] = ("24h", "7d", "30d", "all")
 _FLATTERING = frozenset({"never_held", "holds_all", "holds_some"})
-
-
-@dataclass(frozen=True, slots=True)
-class WinFinding:
-    """The largest eth profit that a wallet took out of one closed token. ``symbol``: as strangers wrote
-    it."""
-
-    token: Address
-    symbol: str | None
-    profit_wei: int
-    spent_wei: int
-    closed_s: int
-
-
-@dataclass(frozen=True, slots=True)
-class HolderWin:
-    """A wallet's place on a winners board."""
-
-    wallet: Address
-    window: Window
-    rank: int
-    profit_wei: int
-    won: int
-    closed: int
-    best: WinFinding | None
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchCrowd:
-    """How many other launches of the same deployer each wallet bought, and how many he made in total."""
-
-    bought: Mapping[Address, int]
-    deployer_launches: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +40,10 @@ class HolderRecord:
     only balances that were asked. ``launch`` None: there was none, or its block is not final.
     ``large_buy``: the first large buy after a launch by quiet trading.
     ``market_cap_micro_usd``: in millionths of a dollar, at ``block``. ``winners``, ``crowd`` None: the index
-    was not available. ``disagreement``, ``concentration`` None: not computed. ``unsure_maker``: the sender of
-    the transaction with the token's first log, if the token may be older; nothing else is reported of him.
-    ``scams``: how many people mark a top holder, or the deployer, as a scam."""
+    was not available. ``biggest_wins``: by winner, of the nearest. ``disagreement``, ``concentration`` None:
+    not computed. ``unsure_maker``: the sender of the transaction with the token's first log, if the token may
+    be older; nothing else is reported of him. ``scams``: how many people mark a top holder, or the deployer,
+    as a scam."""
 
     chain_id: int
     token: Address
@@ -92,8 +59,9 @@ class HolderRecord:
     launch: LaunchBuys | None = None
     large_buy: LaunchBuys | None = None
     market_cap_micro_usd: Fraction | None = None
-    winners: tuple[HolderWin, ...] | None = None
-    crowd: LaunchCrowd | None = None
+    winners: tuple[BoardRow, ...] | None = None
+    biggest_wins: Mapping[Address, WinningClose] = field(default_factory=dict)
+    crowd: SmartCrowd | None = None
     disagreement: Disagreement | None = None
     concentration: Concentration | None = None
     unsure_maker: Maker | None = None
@@ -140,7 +108,7 @@ class SmartFindings:
     """Winners that bought the token and hold it, by the nearest board and their rank there; and how many sold
     all of it."""
 
-    holding: tuple[HolderWin, ...]
+    holding: tuple[BoardRow, ...]
     sold_out: int
 
 
@@ -155,11 +123,19 @@ class HolderFindings:
     deeds: DeployerDeeds | None = None
     suspicious: tuple[Address, ...] | None = None
     smart: SmartFindings | None = None
-    fresh_in_top: int = 0
-    aged_in_top: int = 0
     purses: tuple[Purse, ...] | None = None
     tags: Mapping[Address, tuple[findings.Tag, ...]] = field(default_factory=dict)
     """Of launch buyers."""
+
+    @property
+    def fresh_in_top(self) -> int:
+        """The number of top holders that are fresh."""
+        return sum(1 for holder in self.top if "fresh" in holder.tags)
+
+    @property
+    def aged_in_top(self) -> int:
+        """The number of top holders of which the first activity is known."""
+        return sum(1 for holder in self.top if holder.first_s is not None)
 
     def purse_number(self, wallet: Address) -> int | None:
         """The place of its purse among all, from 1; None: it has none that is known."""
@@ -170,25 +146,20 @@ class HolderFindings:
 def summarize(record: HolderRecord) -> HolderFindings:
     """Derives all findings."""
     inputs, launch, full_inputs = record.inputs, record.launch, record.full_inputs
-    parties = _launch_parties(record)
-    snipers, bundles = parties.snipers, parties.bundles
+    snipers, bundles, *parties = _launch_parties(record)
     tags = {} if inputs is None or launch is None else {
-        buy.wallet: parties.tags_of(inputs, buy.wallet) for buy in launch.buys
+        buy.wallet: findings.tags(inputs, buy.wallet, *parties) for buy in launch.buys
     }  # fmt: skip
     if full_inputs is None:
         return HolderFindings(bundles=bundles, tags=tags)
-    top = tuple(findings.top(full_inputs, snipers=parties.sniper_wallets, bundled=parties.bundled_wallets))
-    ages = [full_inputs.wallets.get(holder.address, findings.UNKNOWN).first_s for holder in top]
     return HolderFindings(
-        top=top,
+        top=tuple(findings.top(full_inputs, findings.TOP, *parties)),
         shares=findings.shares(full_inputs),
         snipers=snipers,
         bundles=bundles,
         deeds=_known_deeds(record, full_inputs),
         suspicious=findings.suspicious(full_inputs, launch),
         smart=_smart(record, full_inputs),
-        fresh_in_top=sum(1 for holder in top if "fresh" in holder.tags),
-        aged_in_top=sum(1 for first_s in ages if first_s is not None),
         purses=tuple(purses(full_inputs, launch)),
         tags=tags,
     )
@@ -202,13 +173,13 @@ class AccountTags(NamedTuple):
     is_complete: bool
 
 
-def tag_accounts(record: HolderRecord, accounts: Iterable[Address]) -> AccountTags:
+def tag_accounts(record: HolderRecord, accounts: Collection[Address]) -> AccountTags:
     """The tags of any accounts, which need not hold the token."""
     inputs = record.inputs
     if inputs is None:
         return AccountTags({}, is_complete=False)
-    parties, accounts = _launch_parties(record), tuple(accounts)
-    tags = {account: parties.tags_of(inputs, account) for account in accounts}
+    _, _, *parties = _launch_parties(record)
+    tags = {account: findings.tags(inputs, account, *parties) for account in accounts}
     is_complete = record.status == "complete" and record.unsure_maker is None and inputs.maker is not None
     return AccountTags(
         {account: found for account, found in tags.items() if found},
@@ -228,24 +199,13 @@ def _is_traced(record: HolderRecord, inputs: HolderInputs, account: Address) -> 
     return record.launch is not None and record.winners is not None and known.first_s is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _LaunchParties:
-    """Who bought in the launch window. None: as in ``HolderFindings``."""
-
-    snipers: Snipers | None
-    bundles: tuple[Bundle, ...] | None
-    sniper_wallets: frozenset[Address]
-    bundled_wallets: frozenset[Address]
-
-    def tags_of(self, inputs: HolderInputs, wallet: Address) -> tuple[findings.Tag, ...]:
-        """The tags of a wallet."""
-        return findings.tags(inputs, wallet, self.sniper_wallets, self.bundled_wallets)
-
-
-def _launch_parties(record: HolderRecord) -> _LaunchParties:
+def _launch_parties(
+    record: HolderRecord,
+) -> tuple[Snipers | None, tuple[Bundle, ...] | None, frozenset[Address], frozenset[Address]]:
+    """Snipers and bundles, None: as in ``HolderFindings``; and the wallets of each."""
     inputs, launch, bundles = record.inputs, record.launch, _bundles(record)
     snipers = None if inputs is None or launch is None else findings.snipers(inputs, launch)
-    return _LaunchParties(
+    return (
         snipers,
         bundles,
         frozenset(snipers.wallets if snipers else ()),
@@ -273,12 +233,17 @@ def _known_deeds(record: HolderRecord, inputs: HolderInputs) -> DeployerDeeds | 
     return None if deeds is not None and deeds.status in _FLATTERING and not is_all else deeds
 
 
+def nearness(win: BoardRow) -> tuple[int, int]:
+    """Sorts by the nearest board, then by rank."""
+    return list(SPANS).index(win.span), win.rank
+
+
 def _smart(record: HolderRecord, inputs: HolderInputs) -> SmartFindings | None:
     if record.winners is None:
         return None
     skipped = findings.outside(inputs)
-    nearest: dict[Address, HolderWin] = {}
-    for win in sorted(record.winners, key=lambda win: (NEAREST.index(win.window), win.rank)):
+    nearest: dict[Address, BoardRow] = {}
+    for win in sorted(record.winners, key=nearness):
         if win.profit_wei > 0 and win.wallet not in skipped and findings.has_bought(inputs, win.wallet):
             nearest.setdefault(win.wallet, win)
     sold_out = {wallet for wallet in nearest if findings.has_sold_out(inputs, wallet)}
@@ -309,7 +274,7 @@ def launches_bought(record: HolderRecord, summary: HolderFindings) -> list[int]:
         return []
     insider_tags = {"deployer", "creator"}
     counts = (
-        record.crowd.bought.get(holder.address, 0)
+        record.crowd.launches_by_wallet.get(holder.address, 0)
         for holder in summary.top
         if not insider_tags & set(holder.tags)
     )

@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from roundtrip.chain.blocks.state_witness import NoArchive
-from roundtrip.chain.holders.origins import FoundOrigin, seek_origin
+from roundtrip.chain.holders.origins import seek_origin
 from roundtrip.chain.holders.views import had_before
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook
 from roundtrip.domain.holders.findings import MAX_FUNDED, KnownWallet
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import looking
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.wallets import linked
@@ -27,7 +28,7 @@ from roundtrip.store.wallets.linked import FirstEth
 
 from .sources import reading_node
 
-Origins = Mapping[Address, StoredOrigin | None]
+Origins = Mapping[Address, FirstSeen | None]
 """The origins of wallets that are known; None: no eth of this chain ever reached the wallet."""
 
 MAX_SEARCHED = 24
@@ -165,7 +166,7 @@ class _IndexedOrigins:
 
 async def _read_index(ctx: Context, book: HolderBook, wallets: Collection[Address]) -> _IndexedOrigins:
     async with looking(ctx) as (connection, cursor):
-        known: dict[Address, StoredOrigin | None] = dict(await origins.origins_of(connection, wallets))
+        known: dict[Address, FirstSeen | None] = dict(await origins.origins_of(connection, wallets))
         funded = await linked.first_eth(connection, wallets)
     if cursor is not None and cursor.start_number == 0:
         # A wallet that an index of the whole chain never met was empty at its newest block. That is an
@@ -181,7 +182,7 @@ async def _read_index(ctx: Context, book: HolderBook, wallets: Collection[Addres
 async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Origins:
     """Searches the origins in the archive; missing ones could not be found out in time, or within the day's
     budget for reading holders: it takes thousands of calls, which must not be taken from checks."""
-    origins_found: dict[Address, StoredOrigin | None] = {}
+    origins_found: dict[Address, FirstSeen | None] = {}
     books, now_s = ctx.books, ctx.now_s()
     if books.no_archive_s is not None and now_s - books.no_archive_s < NO_ARCHIVE_S:
         return origins_found
@@ -201,7 +202,7 @@ async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockR
             except NodeFault:
                 # The answers about this address contradict each other; others may be fine.
                 return
-        origins_found[wallet] = StoredOrigin(*origin) if isinstance(origin, FoundOrigin) else None
+        origins_found[wallet] = origin if isinstance(origin, FirstSeen) else None
 
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(_SEARCH_S):
@@ -233,7 +234,7 @@ async def _remember(
             )
 
 
-def _older_origin(origin: StoredOrigin | None, start_number: int) -> OlderOrigin:
+def _older_origin(origin: FirstSeen | None, start_number: int) -> OlderOrigin:
     """The part of an origin that is older than the index: later events the sync has seen itself."""
     if origin is None or origin.first_number >= start_number:
         return OlderOrigin(None, start_number - 1)

@@ -7,7 +7,7 @@ import msgspec
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.services.holders.collect import gather_holders
-from roundtrip.services.holders.findings import HolderFindings, HolderRecord, HolderWin, summarize
+from roundtrip.services.holders.findings import HolderFindings, HolderRecord, summarize
 from roundtrip.services.holders.growth import HolderGrowth, present_growth
 from roundtrip.services.holders.insiders import keep_insiders
 from roundtrip.services.holders.launch_bundle import LaunchBundle, present_launch_bundle
@@ -18,11 +18,13 @@ from roundtrip.services.holders.present import (
     present,
     smart_wallets,
 )
-from roundtrip.services.holders.schema import HoldersParams, OfHolders, SmartWallet, TokenHolders
+from roundtrip.services.holders.schema import OfHolders, SmartWallet, TokenHolders
 from roundtrip.services.holders.text import large_buy_text, smart_text, status_text, token_text
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import quote_token
+from roundtrip.services.support.wallet_params import TokenParams
+from roundtrip.store.holders.smart_money import BoardRow, WinningClose
 from roundtrip.store.index.tokens import Label
 
 _READING_TTL_MS = 2000
@@ -38,7 +40,7 @@ class SmartMoney(OfHolders, frozen=True, rename="camel"):
     wallets: Annotated[list[SmartWallet], says("Winners that hold it, at most 100, the nearest board first.")]
 
 
-async def token_holders(ctx: Context, params: HoldersParams) -> UseCaseAnswer[TokenHolders]:
+async def token_holders(ctx: Context, params: TokenParams) -> UseCaseAnswer[TokenHolders]:
     """The full answer, as far as transfers are read. Raises CallerFault (bad_address, not_a_token),
     NodeFault, ReadFailed (holders_failed), ServiceFull."""
     meter = Meter()
@@ -53,14 +55,14 @@ def ttl_ms(ctx: Context, record: HolderRecord) -> int:
     return _READING_TTL_MS if record.status == "reading" else ctx.policy.answer_ttl_ms
 
 
-async def smart_money(ctx: Context, params: HoldersParams) -> UseCaseAnswer[SmartMoney]:
+async def smart_money(ctx: Context, params: TokenParams) -> UseCaseAnswer[SmartMoney]:
     """Which winners hold the token. Raises as ``token_holders``."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
     return UseCaseAnswer(present_smart_money(record), ttl_ms(ctx, record), meter=meter)
 
 
-async def launch_bundle(ctx: Context, params: HoldersParams) -> UseCaseAnswer[LaunchBundle]:
+async def launch_bundle(ctx: Context, params: TokenParams) -> UseCaseAnswer[LaunchBundle]:
     """Who bought in the launch window. Raises as ``token_holders``."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
@@ -77,7 +79,7 @@ class HoldersPage(msgspec.Struct, frozen=True):
     large_buy: str
 
 
-async def holders_page(ctx: Context, params: HoldersParams) -> UseCaseAnswer[HoldersPage]:
+async def holders_page(ctx: Context, params: TokenParams) -> UseCaseAnswer[HoldersPage]:
     """The answers from one read. Raises as ``token_holders``."""
     meter = Meter()
     record = await gather_holders(ctx, params.token(), meter)
@@ -114,13 +116,13 @@ def _text(record: HolderRecord, summary: HolderFindings) -> tuple[list[str], lis
         sentences.append(f"{more} not listed.")
     if holding:
         sentences.append("That does not prove that you can sell it, and they may sell at any moment.")
-    return sentences, [_winner_text(win) for win in holding[:_MAX_NAMED]]
+    return sentences, [_winner_text(win, record.biggest_wins.get(win.wallet)) for win in holding[:_MAX_NAMED]]
 
 
-def _winner_text(win: HolderWin) -> str:
-    board = "of all time" if win.window == "all" else f"of the last {win.window}"
+def _winner_text(win: BoardRow, best: WinningClose | None) -> str:
+    board = "of all time" if win.span == "all" else f"of the last {win.span}"
     sentence = f"{win.wallet} is rank {win.rank:,} {board} with a profit of {format_eth(win.profit_wei)}"
-    if win.best is None:
+    if best is None:
         return f"{sentence}."
-    label = Label(win.best.token, win.best.symbol, None, None, None)
-    return f"{sentence}. Its best token ever was {quote_token(label)} with {format_eth(win.best.profit_wei)}."
+    label = Label(best.token, best.symbol, None, None, None)
+    return f"{sentence}. Its best token ever was {quote_token(label)} with {format_eth(best.profit_wei)}."

@@ -9,10 +9,11 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS, LeavingLiquidity
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.boards.exposures import put_insiders, read_exposures
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .schema import HoldersParams, TokenHolders
+from .schema import TokenHolders
 
 _WAIT_S = 5.0
 log = structlog.get_logger(__name__)
@@ -26,7 +27,7 @@ class StoredRisk(msgspec.Struct, frozen=True, rename="camel"):
     leaving: LeavingLiquidity | None = None
 
 
-async def stored_risk(ctx: Context, params: HoldersParams) -> UseCaseAnswer[StoredRisk]:
+async def stored_risk(ctx: Context, params: TokenParams) -> UseCaseAnswer[StoredRisk]:
     """What is stored of the token: nothing is read from the chain. Raises CallerFault (bad_address),
     ServiceFull (busy)."""
     token = params.token()

@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import LaunchBuy
 from roundtrip.domain.holders.findings import MIN_BUNDLE, Bundle, Tag
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import WalletAddress, says
 
 from .findings import HolderFindings, HolderRecord, funders_unknown, summarize
 from .present import MAX_LISTED, common_fields, launch_answer
@@ -38,7 +38,7 @@ _MAX_NAMED = 3
 class LaunchBuyer(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that bought in the launch window."""
 
-    address: Annotated[str, says("The wallet.")]
+    address: WalletAddress
     bought_bps: Annotated[
         Bps, says("What it bought in the window, in hundredths of a percent of the total supply.")
     ]

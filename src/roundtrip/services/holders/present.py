@@ -1,9 +1,10 @@
 """Builds the holder answers for people and programs from a ``HolderRecord``."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from fractions import Fraction
-from typing import TypedDict
+from typing import Any
+
+import msgspec
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.types import Address, plain_decimal
@@ -12,19 +13,11 @@ from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.domain.holders.findings import HolderInputs, RankedHolder
 from roundtrip.domain.holders.purses import count_purses
-from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import ties
 from roundtrip.services.support.index_reader import eth, when
+from roundtrip.store.holders.smart_money import BoardRow, WinningClose
 
-from .findings import (
-    HolderFindings,
-    HolderRecord,
-    HolderWin,
-    WinFinding,
-    funders_unknown,
-    launches_bought,
-    summarize,
-)
+from .findings import HolderFindings, HolderRecord, funders_unknown, launches_bought, summarize
 from .schema import (
     BiggestWin,
     BundleAnswer,
@@ -36,6 +29,7 @@ from .schema import (
     HoldersCounted,
     LaunchTime,
     Link,
+    OfHolders,
     PurseAnswer,
     Purses,
     RepeatCrowd,
@@ -81,23 +75,9 @@ def present(record: HolderRecord) -> TokenHolders:
     )
 
 
-class HolderAnswerFields(TypedDict):
-    """Every field of ``OfHolders``."""
-
-    text: str
-    chain_id: int
-    block: int
-    block_time: datetime
-    address: str
-    status: ReadStatus
-    token: HeldToken
-
-
-def common_fields(
-    record: HolderRecord, sentences: Iterable[str], rows: Iterable[str] = ()
-) -> HolderAnswerFields:
-    """The text is ``sentences``, then each of ``rows`` on a line of its own."""
-    return HolderAnswerFields(
+def common_fields(record: HolderRecord, sentences: Iterable[str], rows: Iterable[str] = ()) -> dict[str, Any]:
+    """The fields of ``OfHolders``. The text is ``sentences``, then each of ``rows`` on a line of its own."""
+    fields = OfHolders(
         text="\n".join([" ".join(sentences), *rows]),
         chain_id=record.chain_id,
         block=record.block.number,
@@ -106,6 +86,7 @@ def common_fields(
         status=record.status,
         token=held_token(record),
     )
+    return msgspec.structs.asdict(fields)
 
 
 def held_token(record: HolderRecord) -> HeldToken:
@@ -158,8 +139,7 @@ def _present_counts(record: HolderRecord, summary: HolderFindings) -> HoldersCou
 
 
 def _top_holder(record: HolderRecord, summary: HolderFindings, holder: RankedHolder) -> TopHolder:
-    known = record.inputs.wallets.get(holder.address, findings.UNKNOWN) if record.inputs else findings.UNKNOWN
-    first_s = known.first_s
+    first_s = holder.first_s
     entry_usd, multiple = entry_cap(record, holder.entry_cap_micro_usd)
     return TopHolder(
         address=holder.address,
@@ -228,23 +208,23 @@ def _smart_money(record: HolderRecord, summary: HolderFindings) -> SmartMoneyAns
     return SmartMoneyAnswer(len(smart.holding), smart.sold_out, smart_wallets(record, summary))
 
 
-def _smart_wallet(record: HolderRecord, inputs: HolderInputs, win: HolderWin) -> SmartWallet:
+def _smart_wallet(record: HolderRecord, inputs: HolderInputs, win: BoardRow) -> SmartWallet:
     entry_usd, multiple = entry_cap(record, findings.entry_cap_micro_usd(inputs, win.wallet))
     return SmartWallet(
         address=win.wallet,
         rank=win.rank,
-        window=win.window,
+        window=win.span,
         profit_eth=eth(win.profit_wei),
         win_rate=win.won / win.closed if win.closed else 0.0,
         closed=win.closed,
         supply_bps=record.bps(findings.balance_raw(inputs, win.wallet)),
         entry_market_cap_usd=entry_usd,
         multiple=multiple,
-        biggest_win=_biggest_win(win.best),
+        biggest_win=_biggest_win(record.biggest_wins.get(win.wallet)),
     )
 
 
-def _biggest_win(win: WinFinding | None) -> BiggestWin | None:
+def _biggest_win(win: WinningClose | None) -> BiggestWin | None:
     # A token that cost nothing has no multiple.
     if win is None or win.spent_wei <= 0:
         return None
@@ -253,8 +233,8 @@ def _biggest_win(win: WinFinding | None) -> BiggestWin | None:
         symbol=None if win.symbol is None else names.symbol(win.symbol),
         profit_eth=eth(win.profit_wei),
         spent_eth=eth(win.spent_wei),
-        multiple=(win.profit_wei + win.spent_wei) / win.spent_wei,
-        closed_at=when(win.closed_s),
+        multiple=win.got_wei / win.spent_wei,
+        closed_at=when(win.at_s),
     )
 
 

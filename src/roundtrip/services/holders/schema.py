@@ -5,18 +5,23 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.deployer import Source
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import Tag
 from roundtrip.domain.holders.read_state import ReadStatus
-from roundtrip.services.support.answer_fields import says
+from roundtrip.domain.market.winners import Window
+from roundtrip.services.support.answer_fields import (
+    ChainId,
+    DeployerWallet,
+    SoldOutAt,
+    TokenAddress,
+    WalletAddress,
+    says,
+)
 from roundtrip.services.support.index_reader import IndexAnswer
 from roundtrip.services.support.strangers_text import AnswerText, Symbol
-from roundtrip.services.support.wallet_params import read_address
 
 Bps = Annotated[int, says("Hundredths of a percent of the total supply.")]
-Window = Literal["24h", "7d", "30d", "all"]
 PurseNumber = Annotated[
     int | None,
     says(
@@ -24,19 +29,6 @@ PurseNumber = Annotated[
         "another traced wallet is known."
     ),
 ]
-
-
-class HoldersParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which token."""
-
-    address: Annotated[
-        str,
-        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
-    ]
-
-    def token(self) -> Address:
-        """The address, lower-cased. Raises CallerFault (bad_address)."""
-        return read_address(self.address)
 
 
 class HeldToken(msgspec.Struct, frozen=True, rename="camel"):
@@ -68,7 +60,7 @@ class HoldersCounted(msgspec.Struct, frozen=True, rename="camel"):
 class TopHolder(msgspec.Struct, frozen=True, rename="camel"):
     """One of the ten biggest."""
 
-    address: Annotated[str, says("The wallet.")]
+    address: WalletAddress
     balance: Annotated[str, says("What it holds in whole tokens, a decimal number.")]
     supply_bps: Annotated[Bps, says("Share of the total supply, in hundredths of a percent.")]
     first_seen: Annotated[
@@ -137,7 +129,7 @@ class BundleAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class DeployerHolds(msgspec.Struct, frozen=True, rename="camel"):
     """What the deployer did with the tokens that reached it."""
 
-    address: Annotated[str, says("The deployer's wallet.")]
+    address: DeployerWallet
     source: Annotated[
         Source,
         says(
@@ -164,18 +156,18 @@ class DeployerHolds(msgspec.Struct, frozen=True, rename="camel"):
 class BiggestWin(msgspec.Struct, frozen=True, rename="camel"):
     """The most eth a wallet ever took out of one closed token."""
 
-    token: Annotated[str, says("The token's address.")]
+    token: TokenAddress
     symbol: Symbol
     profit_eth: Annotated[float, says("What it got minus what it spent, in eth.")]
     spent_eth: Annotated[float, says("What it paid for the token, in eth.")]
     multiple: Annotated[float, says("What it got divided by what it spent.")]
-    closed_at: Annotated[datetime, says("When it had sold all of it.")]
+    closed_at: SoldOutAt
 
 
 class SmartWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A winner that bought the token and holds it."""
 
-    address: Annotated[str, says("The wallet.")]
+    address: WalletAddress
     rank: Annotated[int, says("Its place on that board.")]
     window: Annotated[Window, says("The nearest winners board that it ranks on.")]
     profit_eth: Annotated[float, says("Its profit on that board, in eth.")]
@@ -218,8 +210,8 @@ class RepeatCrowd(msgspec.Struct, frozen=True, rename="camel"):
 class Holders(msgspec.Struct, frozen=True, rename="camel"):
     """Who holds a token, and how they came by it."""
 
-    address: Annotated[str, says("The token's address.")]
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    address: TokenAddress
+    chain_id: ChainId
     status: Annotated[
         ReadStatus,
         says(
@@ -376,7 +368,7 @@ class TokenHolders(Holders, frozen=True, rename="camel"):
 class OfHolders(IndexAnswer, frozen=True, rename="camel"):
     """What smart_money and launch_bundle both begin with."""
 
-    address: Annotated[str, says("The token's address.")]
+    address: TokenAddress
     status: Annotated[
         ReadStatus,
         says(

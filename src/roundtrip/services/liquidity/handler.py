@@ -22,6 +22,7 @@ from roundtrip.services.support.answer_fields import at
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.money import amount, symbol_of
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.boards.exposures import put_leaving
 from roundtrip.store.index import origins
 from roundtrip.store.liquidity.positions import read_positions
@@ -38,7 +39,6 @@ from .schema import (
     FeesOf,
     Liquidity,
     LiquidityHolder,
-    LiquidityParams,
     LiquidityPosition,
     LiquidityTotals,
     LiquidityVenue,
@@ -51,7 +51,7 @@ _MAX_TAGGED = 100
 log = structlog.get_logger(__name__)
 
 
-async def read_liquidity(ctx: Context, params: LiquidityParams) -> UseCaseAnswer[Liquidity]:
+async def read_liquidity(ctx: Context, params: TokenParams) -> UseCaseAnswer[Liquidity]:
     """Who can withdraw the liquidity. Raises NodeFault, and ServiceFull (busy) where the index does not
     answer."""
     token, meter, of_holders = params.token(), Meter(), Meter()

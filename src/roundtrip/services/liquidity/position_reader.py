@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundtrip.chain.liquidity import position_logs, position_reads
-from roundtrip.chain.liquidity.position_logs import PositionLog
 from roundtrip.chain.liquidity.position_reads import PoolRead, PoolToRead
 from roundtrip.chain.rpc.client import Answer, CodeFault, Meter, RpcCall, RpcNode
+from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address, BlockRef
 from roundtrip.domain.base.venue import Venue
@@ -117,7 +117,7 @@ class PositionReader:
         left out. Two trips, one where no v3 pool is among them."""
         calls = [[position_logs.log_call(venue, self._contracts, self._block)] for venue in venues]
         answers = await self._node.batches(calls, self.meter)
-        logs: dict[Venue, tuple[PositionLog, ...]] = {}
+        logs: dict[Venue, tuple[UnverifiedBlockLog, ...]] = {}
         for venue, answer in zip(venues, answers, strict=True):
             read = None if isinstance(answer, NodeFault) else position_logs.read_logs(answer[0])
             if read is not None:
@@ -130,7 +130,7 @@ class PositionReader:
         return found
 
     async def _read_numbers(
-        self, logs: Mapping[Venue, tuple[PositionLog, ...]]
+        self, logs: Mapping[Venue, tuple[UnverifiedBlockLog, ...]]
     ) -> dict[Venue, Mapping[position_logs.Key, tuple[int, ...]]]:
         minting = {venue: position_logs.minting(read, venue, self._contracts) for venue, read in logs.items()}
         minting = {venue: hashes for venue, hashes in minting.items() if hashes}

@@ -5,28 +5,12 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.liquidity.depth import HeldBy
 from roundtrip.domain.liquidity.text import Tag
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import ChainId, TokenAddress, says
 from roundtrip.services.support.money import AssetAmount
 from roundtrip.services.support.strangers_text import AnswerText, Reverts
-from roundtrip.services.support.wallet_params import read_address
-
-
-class LiquidityParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which token."""
-
-    address: Annotated[
-        str,
-        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
-    ]
-
-    def token(self) -> Address:
-        """The address, lower-cased. Raises CallerFault (bad_address)."""
-        return read_address(self.address)
-
 
 ShareBps = Annotated[int, says("Share of the token's liquidity in range, in hundredths of a percent.")]
 
@@ -164,8 +148,8 @@ class Liquidity(msgspec.Struct, frozen=True, rename="camel"):
     """Who can withdraw a token's liquidity."""
 
     text: AnswerText
-    address: Annotated[str, says("The token's address.")]
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    address: TokenAddress
+    chain_id: ChainId
     block: Annotated[int, says("The block at which everything was read and simulated.")]
     checked_at: Annotated[datetime, says("When.")]
     totals: Annotated[LiquidityTotals | None, says("null: there is no liquidity in range.")]

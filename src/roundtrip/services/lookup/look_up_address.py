@@ -8,6 +8,7 @@ from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef, is_precompile
 from roundtrip.domain.liquidity.removals import Removal
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.lookup.look_up_answer import (
     BY_ADDRESS,
     MAX_REMOVALS,
@@ -28,7 +29,6 @@ from roundtrip.services.support.index_reader import present_token, reading, when
 from roundtrip.services.support.removals import describe_removal, present_removal
 from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
 from roundtrip.store.index.deployers import DeployerLaunches
-from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.liquidity.removals import read_removals
 from roundtrip.store.wallets import look_up
@@ -57,7 +57,7 @@ class _AddressRecord:
     pool: PoolPlace | None
     pool_label: Label | None
     pool_launch: LaunchFound | None
-    origin: StoredOrigin | None
+    origin: FirstSeen | None
     has_traded: bool
     own_launches: DeployerLaunches
     removals: Sequence[Removal]

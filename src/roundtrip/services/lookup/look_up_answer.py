@@ -12,7 +12,7 @@ from roundtrip.domain.base.venue import TRAITS, VenueKind
 from roundtrip.domain.transaction.account import Kind, KnownMarket
 from roundtrip.services.lookup.explain import Status
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import Graduated, says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, quote_token, when
 from roundtrip.services.support.removals import RemovalRow
 from roundtrip.services.support.strangers_text import Sentence
@@ -61,7 +61,7 @@ class LaunchAnswer(msgspec.Struct, frozen=True, rename="camel"):
     deployer_launches: Annotated[
         int, says("Launches of the deployer onto curves; counted up to the newest 200.")
     ]
-    deployer_graduated: Annotated[int, says("Launches of those that became a pool.")]
+    deployer_graduated: Graduated
 
 
 class BearersAnswer(msgspec.Struct, frozen=True, rename="camel"):

@@ -7,8 +7,9 @@ import msgspec
 
 from roundtrip.domain.base import names
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import TokenNamed, present_token, reading, when
-from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
+from roundtrip.services.support.index_reader import present_token, reading, when
+from roundtrip.services.support.shown_verdict import SHARED_MS, present_stored
+from roundtrip.services.support.token_states import TokenState
 from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index.tokens import labels_of
 from roundtrip.store.wallets.look_up import find_by_address, find_by_text
@@ -26,11 +27,9 @@ class SuggestParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query: str
 
 
-class TokenSuggestion(msgspec.Struct, frozen=True, rename="camel"):
-    """``verdict`` None: it was never checked. ``launched_at`` None: no launchpad launched it."""
+class TokenSuggestion(TokenState, frozen=True, rename="camel"):
+    """``launched_at`` None: no launchpad launched it."""
 
-    token: TokenNamed
-    verdict: ShownVerdict | None
     launched_at: datetime | None
 
 

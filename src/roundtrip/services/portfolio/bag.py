@@ -27,7 +27,7 @@ from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import wait_for_index
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import CheckedAt, DeployerWallet, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -57,7 +57,7 @@ class CheckKept(msgspec.Struct, frozen=True, rename="camel"):
 
     code: Annotated[CodeText, says("Verdict code of the check.")]
     level: Annotated[Level, says("Verdict level; treat unknown as a no.")]
-    checked_at: Annotated[datetime, says("When the check was made.")]
+    checked_at: CheckedAt
     block: Annotated[int, says("Block of the check.")]
     fees_bps: Annotated[
         int | None,
@@ -84,7 +84,7 @@ class CheckKept(msgspec.Struct, frozen=True, rename="camel"):
 class DeployerChange(msgspec.Struct, frozen=True, rename="camel"):
     """What the token's deployer sold since."""
 
-    address: Annotated[str, says("The deployer's wallet.")]
+    address: DeployerWallet
     sold_raw: Annotated[str, says("What it sold since, in base units.")]
     sold_bps: Annotated[
         int, says("The same, in hundredths of a percent of what it had then and bought since, by its trades.")

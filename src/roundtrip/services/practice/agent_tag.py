@@ -9,7 +9,7 @@ from roundtrip.domain.accounts.account import AGENT_NAME_PATTERN, MAX_AGENT_NAME
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import Designation, says
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.practice import league
 
@@ -43,7 +43,7 @@ class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
     """The account's tag as it is now."""
 
     text: AnswerText
-    designation: Annotated[str, says("The account's public name.")]
+    designation: Designation
     agent: Annotated[bool, says("Whether the account carries the agent tag now.")]
     agent_name: Annotated[str | None, says("The agent's name. null: it has none.")]
 

@@ -11,7 +11,7 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice.league import MIN_SELLS, Who
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import ChainId, Designation, IsAgent, says
 from roundtrip.services.support.index_reader import TokenNamed, looking, present_token, quote_token, when
 from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
 from roundtrip.store.index.addresses import ids_of
@@ -53,8 +53,8 @@ class LeagueRow(msgspec.Struct, frozen=True, rename="camel"):
     """An account and its week."""
 
     rank: Annotated[int, says("Place; 1 made the most profit.")]
-    designation: Annotated[str, says("The account's public name.")]
-    agent: Annotated[bool, says("Whether the account carries the agent tag.")]
+    designation: Designation
+    agent: IsAgent
     agent_name: Annotated[str | None, says(f"Name that its owner gave the agent. null: none. {WRITTEN}")]
     profit_eth: Annotated[str, says("Profit of its sells that count, losses subtracted, in practice eth.")]
     sells: Annotated[int, says("Sells that count.")]
@@ -74,7 +74,7 @@ class League(msgspec.Struct, frozen=True, rename="camel"):
     """The most profit first; of equal profit fewer sells, then the earlier last sell."""
 
     text: AnswerText
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    chain_id: ChainId
     who: Annotated[Literal["all", "agents", "people"], says("Which entries are listed.")]
     week_start: Annotated[datetime, says("Start of the week: Monday, 00:00 UTC.")]
     week_end: Annotated[datetime, says("End of the week: the next Monday, 00:00 UTC.")]

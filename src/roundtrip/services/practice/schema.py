@@ -10,7 +10,7 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.practice.practice import SellsBack
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import BaseUnits, BlockHash, ChainId, VenueAt, says
 from roundtrip.services.support.index_reader import TokenNamed
 from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS
 from roundtrip.services.support.strangers_text import QUOTED, AnswerText
@@ -52,7 +52,7 @@ class PracticeVenue(msgspec.Struct, frozen=True):
     """Where it was priced, and what that is paid in, or pays."""
 
     kind: Annotated[VenueKind, says("Kind of venue.")]
-    at: Annotated[str | None, says("Address of the pool or curve, or id of a v4 pool. null: not known.")]
+    at: VenueAt
     pays: Annotated[str, says("What the venue is paid in and pays out: eth, weth or usdg.")]
 
 
@@ -60,23 +60,29 @@ class PositionAfter(msgspec.Struct, frozen=True, rename="camel"):
     """What is held of the token after it."""
 
     amount: Annotated[Tokens, says("Whole tokens, a decimal number.")]
-    raw: Annotated[str, says("The same in base units.")]
+    raw: BaseUnits
     cost: Annotated[str, says("What they cost, in practice eth.")]
 
 
-class PracticeBought(msgspec.Struct, frozen=True, rename="camel"):
-    """A practice buy."""
+class PracticeTradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """What the answers about a buy and a sell begin with."""
 
     text: AnswerText
     id: Annotated[int, says("Id of the trade.")]
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
-    block: Annotated[int, says("Block of the prices it was bought at.")]
-    block_hash: Annotated[str, says("Hash of that block.")]
+    chain_id: ChainId
+    block: int
+    block_hash: BlockHash
     token: Annotated[TokenNamed, says("The token.")]
     venue: Annotated[PracticeVenue, says("Where it was priced.")]
+
+
+class PracticeBought(PracticeTradeAnswer, frozen=True, rename="camel"):
+    """A practice buy."""
+
+    block: Annotated[int, says("Block of the prices it was bought at.")]
     spent: Annotated[Eth, says("Practice eth that was spent.")]
     received: Annotated[Tokens, says("Whole tokens received, a decimal number.")]
-    received_raw: Annotated[str, says("The same in base units.")]
+    received_raw: BaseUnits
     sells_back: Annotated[SellsBack, says("Whether it could be sold straight back; unknown is not a pass.")]
     verdict: Annotated[TradeVerdict, says("What selling it straight back came to.")]
     position: Annotated[PositionAfter, says("What the account holds of the token now.")]
@@ -84,18 +90,12 @@ class PracticeBought(msgspec.Struct, frozen=True, rename="camel"):
     made_at: Annotated[datetime, says("When the trade was made.")]
 
 
-class PracticeSold(msgspec.Struct, frozen=True, rename="camel"):
+class PracticeSold(PracticeTradeAnswer, frozen=True, rename="camel"):
     """A practice sell."""
 
-    text: AnswerText
-    id: Annotated[int, says("Id of the trade.")]
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
     block: Annotated[int, says("Block of the prices it was sold at.")]
-    block_hash: Annotated[str, says("Hash of that block.")]
-    token: Annotated[TokenNamed, says("The token.")]
-    venue: Annotated[PracticeVenue, says("Where it was priced.")]
     sold: Annotated[Tokens, says("Whole tokens sold, a decimal number.")]
-    sold_raw: Annotated[str, says("The same in base units.")]
+    sold_raw: BaseUnits
     got: Annotated[Eth, says("What the sell brought, in practice eth.")]
     cost: Annotated[str, says("What the sold part had cost, in practice eth.")]
     profit: Annotated[str, says("got minus cost, in practice eth; below zero: a loss.")]
@@ -116,7 +116,7 @@ class PositionListed(msgspec.Struct, frozen=True, rename="camel"):
 
     token: Annotated[TokenNamed, says("The token.")]
     amount: Annotated[Tokens, says("Whole tokens, a decimal number.")]
-    raw: Annotated[str, says("The same in base units.")]
+    raw: BaseUnits
     cost: Annotated[str, says("What it cost, in practice eth.")]
     worth: Annotated[
         str | None,
@@ -146,9 +146,9 @@ class PracticeAccount(msgspec.Struct, frozen=True, rename="camel"):
     """A practice account."""
 
     text: AnswerText
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    chain_id: ChainId
     block: Annotated[int, says("Block of the prices that value the positions.")]
-    block_hash: Annotated[str, says("Hash of that block.")]
+    block_hash: BlockHash
     eth: Annotated[str, says("Practice eth left to spend.")]
     positions: Annotated[list[PositionListed], says("Open positions, the oldest first.")]
     worth: Annotated[str, says("Practice eth left plus what the positions would sell for, where known.")]

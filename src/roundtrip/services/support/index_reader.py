@@ -11,7 +11,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import ChainId, says
 from roundtrip.store.index.cursor import Cursor, cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -26,7 +26,7 @@ class IndexAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """An answer that is read from the index."""
 
     text: AnswerText
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    chain_id: ChainId
     block: Annotated[int, says("Newest block that the answer covers.")]
     block_time: Annotated[datetime, says("Time of that block.")]
 

@@ -19,6 +19,14 @@ class ShownVerdict(msgspec.Struct, frozen=True, rename="camel"):
     age_s: int | None
 
 
+class PageOfRows(msgspec.Struct, frozen=True, rename="camel"):
+    """What the answers behind a page of rows begin with."""
+
+    text: str
+    block: int
+    block_time: datetime
+
+
 def present_verdict(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
     """The check that people are shown; None: none is young enough."""
     checked = checks.to_show(now_s)

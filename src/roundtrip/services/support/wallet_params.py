@@ -35,7 +35,7 @@ class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return read_address(self.address)
 
 
-class HistoryParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TokenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which token."""
 
     address: Annotated[

@@ -24,7 +24,7 @@ from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
 from roundtrip.services.engine.token_check import open_check, prepare_inputs
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import at, says
+from roundtrip.services.support.answer_fields import AddressText, BaseUnits, TokenAddress, VenueAt, at, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     DECIMAL_PATTERN,
@@ -54,7 +54,7 @@ from roundtrip.services.trade.rehearsal import (
     with_smaller_buy,
     with_smaller_sell,
 )
-from roundtrip.services.trade.simulate import AddressField, sell_back, short_check
+from roundtrip.services.trade.simulate import sell_back, short_check
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
 from roundtrip.services.trade.trade_builder import DECIMALS, Side, TradeBuilder
 from roundtrip.venues.base import quote_name
@@ -67,8 +67,8 @@ Slippage = Annotated[
         description="How much less than rehearsed the swap accepts, in hundredths of a percent: 100 is 1 %.",
     ),
 ]
-TokenField = Annotated[AddressField, says("The token's address, 0x and 40 hex digits.")]
-WalletField = Annotated[AddressField, says("The wallet that will sign.")]
+TokenField = Annotated[AddressText, says("The token's address, 0x and 40 hex digits.")]
+WalletField = Annotated[AddressText, says("The wallet that will sign.")]
 
 
 _NOT_ZERO = {"not": {"pattern": r"^[0.]*$"}}
@@ -133,7 +133,7 @@ def _read_field(text: str, name: str) -> Address:
 class TokenOf(msgspec.Struct, frozen=True):
     """The token that is traded."""
 
-    address: Annotated[str, says("The token's address.")]
+    address: TokenAddress
     symbol: Symbol
     decimals: Annotated[int, says("Decimals of a whole token.")]
 
@@ -142,7 +142,7 @@ class TradeVenue(msgspec.Struct, frozen=True):
     """Where it is traded, and what that is paid in, or pays."""
 
     kind: Annotated[VenueKind, says("Kind of venue.")]
-    at: Annotated[str | None, says("Address of the pool or curve, or id of a v4 pool. null: not known.")]
+    at: VenueAt
     pays: Annotated[Literal["eth", "weth", "usdg"], says("What a buy pays and a sell receives.")]
 
 
@@ -150,11 +150,11 @@ class ExpectedAmount(msgspec.Struct, frozen=True, rename="camel"):
     """What the rehearsal brought, and the least that arrives before the swap reverts on its own."""
 
     amount: Annotated[str, says("What the rehearsal brought, in whole units, a decimal number.")]
-    raw: Annotated[str, says("The same in base units.")]
+    raw: BaseUnits
     asset: Annotated[str, says("eth, weth, usdg or the token's address.")]
     symbol: Symbol
     min: Annotated[str, says("Least that the swap accepts before it reverts, in whole units.")]
-    min_raw: Annotated[str, says("The same in base units.")]
+    min_raw: BaseUnits
 
 
 class TradeStep(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ from roundtrip.domain.trade.judge import (
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import at, says
+from roundtrip.services.support.answer_fields import AddressText, at, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     ETH_DECIMALS,
@@ -95,7 +95,6 @@ _VALUE = re.compile("[0-9]{1,78}|0x[0-9a-fA-F]{1,64}")
 _MAX_WEI = 2**256 - 1
 _EXAMPLE_WEI = 'such as "1000000000000000000" or "0xde0b6b3a7640000"'
 
-AddressField = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 DataField = Annotated[
     str,
     msgspec.Meta(
@@ -114,7 +113,7 @@ ValueField = Annotated[
 class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call of several."""
 
-    to: Annotated[AddressField, says("Address to call.")]
+    to: Annotated[AddressText, says("Address to call.")]
     data: DataField = "0x"
     value: ValueField = "0"
 
@@ -122,10 +121,8 @@ class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The wallet that sends, and its calls."""
 
-    sender: Annotated[AddressField, says("The wallet that would send the calls.")] = msgspec.field(
-        name="from"
-    )
-    to: Annotated[AddressField | None, says("Address to call. Left out: give calls.")] = None
+    sender: Annotated[AddressText, says("The wallet that would send the calls.")] = msgspec.field(name="from")
+    to: Annotated[AddressText | None, says("Address to call. Left out: give calls.")] = None
     data: DataField = "0x"
     value: ValueField = "0"
     calls: Annotated[

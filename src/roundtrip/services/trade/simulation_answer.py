@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.venue_code import Level
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import ChainId, TokenAddress, VenueAt, says
 from roundtrip.services.support.money import AssetAmount
 from roundtrip.services.support.strangers_text import Reverts, Sentence
 from roundtrip.services.support.verdict_fields import Flags, VerdictAnswer
@@ -36,7 +36,7 @@ class CallOutcomeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class ApprovalAnswer(msgspec.Struct, frozen=True):
     """An allowance that the calls gave."""
 
-    token: Annotated[str, says("The token's address.")]
+    token: TokenAddress
     spender: Annotated[str, says("Address that may take it.")]
     amount: Annotated[str | None, says("Whole tokens that it may take, a decimal number. null: unlimited.")]
     unlimited: Annotated[bool, says("Whether there is no bound.")]
@@ -47,7 +47,7 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
 
     token: Annotated[str, says("Address of the token that was sold.")]
     venue: Annotated[VenueKind, says("Kind of venue that it was sold on.")]
-    at: Annotated[str | None, says("Address of the pool or curve, or id of a v4 pool. null: not known.")]
+    at: VenueAt
     sold: Annotated[str, says("Whole tokens that were sold, a decimal number; 0: none that counts.")]
     back: Annotated[AssetAmount | None, says("What the sold part brought. null: nothing was sold.")]
     round_trip_loss_bps: Annotated[
@@ -89,7 +89,7 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
 class ShortCheck(msgspec.Struct, frozen=True):
     """What a check of the token says."""
 
-    address: Annotated[str, says("The token's address.")]
+    address: TokenAddress
     verdict: Annotated[VerdictAnswer, says("What the check found.")]
     flags: Flags
 
@@ -97,7 +97,7 @@ class ShortCheck(msgspec.Struct, frozen=True):
 class Simulation(msgspec.Struct, frozen=True, rename="camel"):
     """What a wallet's calls would do in the next block."""
 
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    chain_id: ChainId
     block: Annotated[int, says("Block that the calls ran on.")]
     sender: Annotated[str, says("The wallet that the calls came from.")] = msgspec.field(name="from")
     verdict: Annotated[TradeVerdict, says("What the calls came to.")]

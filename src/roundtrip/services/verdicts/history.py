@@ -10,9 +10,9 @@ from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import Change, PastVerdict, VerdictSpan, fold_spans
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import ChainId, TokenAddress, says
 from roundtrip.services.support.verdict_fields import CodeText, LevelText
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import MAX_COMPARED
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -52,15 +52,15 @@ class CheckHistory(msgspec.Struct, frozen=True, rename="camel"):
     """How the verdict of a token changed."""
 
     text: Annotated[str, says("The answer in plain sentences.")]
-    address: Annotated[str, says("The token's address.")]
-    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    address: TokenAddress
+    chain_id: ChainId
     checks: Annotated[int, says(f"Stored checks that were compared: the newest {MAX_COMPARED} at most.")]
     changes: Annotated[
         list[VerdictChange], says(f"The newest first, {MAX_CHANGES} at most. Empty: no check is stored.")
     ]
 
 
-async def check_history(ctx: Context, params: HistoryParams) -> UseCaseAnswer[CheckHistory]:
+async def check_history(ctx: Context, params: TokenParams) -> UseCaseAnswer[CheckHistory]:
     """The changes of the token's verdict. Asks no node and makes no check. Raises CallerFault (bad_address),
     ServiceFull (busy)."""
     token = params.token()

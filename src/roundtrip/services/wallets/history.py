@@ -7,13 +7,14 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import reading
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import public_names
 from roundtrip.store.index import addresses, deployers, tokens
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.origins import ORIGIN_JOB, StoredOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
@@ -76,7 +77,7 @@ async def _read_record(
     wallet: Address,
     wallet_id: int,
     index_cursor: Cursor,
-    origin: StoredOrigin | None,
+    origin: FirstSeen | None,
 ) -> WalletRecord:
     now_s = index_cursor.block.timestamp_s
     since_s = now_s - RECENT_S

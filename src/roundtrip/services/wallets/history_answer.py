@@ -11,8 +11,8 @@ from roundtrip.chain.holders.wallet_views import WalletToken, WalletViews
 from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
-from roundtrip.domain.wallets.linked import is_exchange
-from roundtrip.services.support.answer_fields import says
+from roundtrip.domain.wallets.linked import FirstSeen, is_exchange
+from roundtrip.services.support.answer_fields import Graduated, SoldOutAt, SoldOwn, WalletAddress, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
@@ -25,7 +25,6 @@ from roundtrip.services.support.index_reader import (
 from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.deployers import MAX_LAUNCHES, DeployerLaunches
-from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.wallets import (
     MAX_ROWS,
@@ -83,8 +82,8 @@ class LaunchesAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Launches, and how they ended."""
 
     count: Annotated[int, says("Launches onto curves; counted up to the newest 200.")]
-    graduated: Annotated[int, says("Launches of those that became a pool.")]
-    sold_own: Annotated[int, says("Launches of those where it sold half or more of what it had bought.")]
+    graduated: Graduated
+    sold_own: SoldOwn
     into_pools: Annotated[int, says("Launches straight into a pool, in no other count.")]
     rows: Annotated[tuple[LaunchRow, ...], says("The newest launches, at most 10.")]
 
@@ -93,7 +92,7 @@ class ClosingAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """A token that the wallet had bought and sold out of."""
 
     token: Annotated[TokenNamed, says("The token.")]
-    at: Annotated[datetime, says("When it had sold all of it.")]
+    at: SoldOutAt
     spent_eth: Annotated[Eth, says("What it paid, in eth.")]
     got_eth: Annotated[Eth, says("What it received, in eth.")]
     profit_eth: Annotated[Eth, says("Profit in eth; below zero: a loss.")]
@@ -181,7 +180,7 @@ class HoldingsAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class WalletHistory(IndexAnswer, frozen=True, rename="camel"):
     """Where a wallet comes from, what it launched, how it traded, what it holds."""
 
-    address: Annotated[str, says("The wallet.")]
+    address: WalletAddress
     contract: Annotated[bool | None, says("true: a contract, not a wallet. null: could not be read.")]
     origin_status: Annotated[
         OriginStatus,
@@ -226,7 +225,7 @@ class WalletRecord:
 class WalletBeginning:
     """The wallet's origin, if it is known for sure."""
 
-    origin: StoredOrigin | None
+    origin: FirstSeen | None
     status: OriginStatus
 
 
@@ -261,7 +260,7 @@ def present(
     )
 
 
-def _present_funder(origin: StoredOrigin | None, family: int) -> FunderAnswer | None:
+def _present_funder(origin: FirstSeen | None, family: int) -> FunderAnswer | None:
     if origin is None or origin.funder is None:
         return None
     return FunderAnswer(origin.funder, family, is_exchange(family))

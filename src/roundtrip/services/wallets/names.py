@@ -8,7 +8,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.community.marks import MAX_NAME, OLD, PEOPLE, PublicMarks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import WalletAddress, says
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.services.support.public_marks import MarkSaid, NameSaid
 from roundtrip.store.community import public_names
@@ -25,7 +25,7 @@ _RULE = (
 class WalletNamed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet with what enough people say of it; people may contradict each other."""
 
-    wallet: Annotated[str, says("The wallet.")]
+    wallet: WalletAddress
     names: Annotated[list[NameSaid], says("Names that people gave it, the most used first; empty: none.")]
     marks: Annotated[list[MarkSaid], says("Marks that people gave it, the most used first; empty: none.")]
 

@@ -1,21 +1,22 @@
 """When a wallet was first seen and which wallet funded it: from the index, else from an archive node."""
 
 from roundtrip.chain.blocks.heads import newest, read_header
-from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
+from roundtrip.chain.holders.origins import NothingReached, find_origin
 from roundtrip.chain.rpc.client import RpcCall, RpcNode, quantity
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
-from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
 
 DATABASE_S = 5.0
 
 
-async def origin_of(ctx: Context, wallet: Address) -> StoredOrigin | None:
+async def origin_of(ctx: Context, wallet: Address) -> FirstSeen | None:
     """The origin that is known for sure; None: not known, or not yet. If an archive node may know it, this
     enqueues a search, but not while one is queued, nor in the week after one was given up."""
     async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
@@ -29,7 +30,7 @@ async def origin_of(ctx: Context, wallet: Address) -> StoredOrigin | None:
 
 async def resolve_origin(
     connection: Connection, node: RpcNode, chain_id: int, wallet: Address
-) -> StoredOrigin | NothingReached | None:
+) -> FirstSeen | NothingReached | None:
     """The origin that is known for sure, else what an archive node answers now, which is stored.
     NothingReached: nothing reached the wallet up to that block. None: not found out. Without an index the
     whole chain is searched and nothing is stored, because a reorg may undo the newest blocks. Raises
@@ -44,8 +45,7 @@ async def resolve_origin(
     await _check_chain(node, chain_id)
     if index_cursor is None:
         newest_block, _ = await newest(node)
-        origin = await find_origin(node, wallet, 0, newest_block)
-        return StoredOrigin(*origin) if isinstance(origin, FoundOrigin) else origin
+        return await find_origin(node, wallet, 0, newest_block)
     older = await search_archive(node, wallet, index_cursor.start_number)
     if older is None:
         return None
@@ -57,8 +57,8 @@ async def search_archive(node: RpcNode, wallet: Address, start_number: int) -> O
     """Searches an archive node's blocks before ``start_number``, which is above 0. None: not found out.
     Raises NodeFault, ServiceFull."""
     origin = await find_origin(node, wallet, 0, await _read_block(node, start_number - 1))
-    if isinstance(origin, FoundOrigin):
-        return OlderOrigin(StoredOrigin(*origin), origin.first_number)
+    if isinstance(origin, FirstSeen):
+        return OlderOrigin(origin, origin.first_number)
     return None if origin is None else OlderOrigin(None, origin.searched_number)
 
 

@@ -10,7 +10,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MAX_FOLLOWS, MAX_RULES
 from roundtrip.services.support.alert_rows import Eth, Pct, RuleVerb, Symbol, Ts, Usd
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import TokenAddress, WalletAddress, says
 from roundtrip.services.support.strangers_text import AnswerText, Sentence
 from roundtrip.services.support.wallet_params import read_address
 
@@ -92,7 +92,7 @@ class FollowedWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is followed now."""
 
     text: AnswerText
-    address: Annotated[str, says("The wallet.")]
+    address: WalletAddress
     name: Annotated[str | None, says("Your name for it. null: you gave it none.")]
     follows: Annotated[int, says(f"Wallets that you follow now, at most {MAX_FOLLOWS}.")]
     from_block: FromBlock
@@ -102,7 +102,7 @@ class Unfollowed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that you no longer follow."""
 
     text: AnswerText
-    address: Annotated[str, says("The wallet.")]
+    address: WalletAddress
     was_followed: Annotated[bool, says("false: you did not follow it, so nothing changed.")]
     follows: Annotated[int, says("Wallets that you follow now.")]
 
@@ -121,7 +121,7 @@ class RuleListed(msgspec.Struct, frozen=True, rename="camel"):
 class FollowListed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is followed."""
 
-    address: Annotated[str, says("The wallet.")]
+    address: WalletAddress
     name: Annotated[str | None, says("Your name for it. null: you gave it none.")]
     since: Annotated[datetime, says("Since when you follow it.")]
 
@@ -153,7 +153,7 @@ class HitRow(msgspec.Struct, frozen=True, rename="camel"):
     who: Annotated[str, says("Who the rule is about, as it says.")]
     verb: Annotated[RuleVerb, says("What happened.")]
     wallet: Annotated[str, says("The wallet that did it.")]
-    token: Annotated[str, says("The token's address.")]
+    token: TokenAddress
     symbol: Symbol
     eth: Eth
     usd: Usd

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
-from roundtrip.domain.market.winners import SPANS
+from roundtrip.domain.market.winners import SPANS, Window
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.deployers import MAX_LAUNCHES
@@ -25,7 +25,7 @@ class BoardRow:
     profit."""
 
     wallet: Address
-    span: str
+    span: Window
     rank: int
     profit_wei: Numeric
     closed: int

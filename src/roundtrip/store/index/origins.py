@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_row
 
@@ -12,21 +13,11 @@ ORIGIN_JOB = "origin"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredOrigin:
-    """The first known block in which the wallet appears, its time in seconds since 1970, and the sender of
-    the wallet's first eth in a plain transfer; None: no sender is known."""
-
-    first_number: int
-    first_s: int
-    funder: Address | None
-
-
-@dataclass(frozen=True, slots=True)
 class OlderOrigin:
     """The result of a search in an archive node. ``found`` None: the wallet does not appear up to block
     ``searched_number``."""
 
-    found: StoredOrigin | None
+    found: FirstSeen | None
     searched_number: int
 
 
@@ -58,7 +49,7 @@ async def older(connection: Connection, wallet: Address) -> OlderOrigin | None:
     )
 
 
-async def origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
+async def origin(connection: Connection, wallet: Address) -> FirstSeen | None:
     """The wallet's origin, if it is certain; None: not known. The index's origin counts only where nothing
     can precede it: the index is whole, or a search found nothing up to its first block. The archive node also
     sees eth that contracts send, which the sync does not: the older of the two origins is the right one."""
@@ -78,12 +69,12 @@ LEFT JOIN facts.address AS funder ON funder.id = met.funder_id
 """
 
 
-async def origins_of(connection: Connection, wallets: Collection[Address]) -> dict[Address, StoredOrigin]:
+async def origins_of(connection: Connection, wallets: Collection[Address]) -> dict[Address, FirstSeen]:
     """The certain origin of each wallet, as ``origin`` defines it; without those that have none. No funder:
     in the index no plain transfer sent the wallet its first eth. For some hundreds of wallets."""
     rows = await fetch(
         connection,
-        tuple[Address, int | None, OlderOrigin | None, StoredOrigin | None],
+        tuple[Address, int | None, OlderOrigin | None, FirstSeen | None],
         _ORIGINS,
         [as_bytes(wallet) for wallet in set(wallets)],
     )
@@ -96,8 +87,8 @@ async def origins_of(connection: Connection, wallets: Collection[Address]) -> di
 
 
 def _choose_certain(
-    search: OlderOrigin | None, synced: StoredOrigin | None, start_number: int | None
-) -> StoredOrigin | None:
+    search: OlderOrigin | None, synced: FirstSeen | None, start_number: int | None
+) -> FirstSeen | None:
     archived = None if search is None else search.found
     empty_to = -1 if search is None or archived is not None else search.searched_number
     candidates = [] if archived is None else [archived]

@@ -53,9 +53,13 @@ def expected(made: ScriptedChain, *wanted: tuple[int, list[int]]) -> tuple[PastB
 
 
 def as_read(log: dict[str, Any]) -> PastLog:
-    data = bytes.fromhex(log["data"][2:])
-    read = Log(log["address"], tuple(log["topics"]), data)
-    return PastLog(read, log["transactionHash"], int(log["logIndex"], 16))
+    numbers = "blockNumber", "blockTimestamp", "transactionIndex", "logIndex"
+    number, at_s, tx_index, log_index = (int(log[name], 16) if name in log else None for name in numbers)
+    read = Log(log["address"], tuple(log["topics"]), bytes.fromhex(log["data"][2:]))
+    assert number is not None
+    assert tx_index is not None
+    assert log_index is not None
+    return PastLog(read, number, log["blockHash"], at_s, tx_index, log["transactionHash"], log_index)
 
 
 ALL = (2, [1, 3, 4]), (4, [1]), (5, [0])
@@ -135,7 +139,12 @@ async def test_where_logs_tell_no_time_the_headers_do() -> None:
     plain = await read_past(made, WHOSE, 0, LAST)
     made.asked.clear()
     made.twist = silent
-    assert await read_past(made, WHOSE, 0, LAST) == plain
+    past = await read_past(made, WHOSE, 0, LAST)
+    blocks = [
+        PastBlock(block.ref, tuple(log._replace(at_s=block.ref.timestamp_s) for log in block.logs))
+        for block in past.blocks
+    ]
+    assert LogRange(past.last, tuple(blocks)) == plain
     asked = [(call.method, call.params[0]) for call in made.asked[1]]
     assert asked == [("eth_getBlockByNumber", "0x2"), ("eth_getBlockByNumber", "0x4")], "the last is there"
     assert len(made.asked) == 2

@@ -224,17 +224,22 @@ class Made60:
             (wanted,) = call.params
             assert wanted["blockHash"] == AT.hash  # type: ignore[index]
             return [
-                {"address": log.address, "blockHash": AT.hash, "transactionHash": one}
-                for one, own in self.logged.items()
-                for log in own
-                if log.address == wanted["address"]  # type: ignore[index]
+                log
+                for tx_hash in self.logged
+                for log in self._logs(tx_hash)
+                if log["address"] == wanted["address"]  # type: ignore[index]
             ]
         assert call.method == "eth_getTransactionReceipt"
-        own = [
-            {"address": log.address, "topics": list(log.topics), "data": "0x" + log.data.hex()}
-            for log in self.logged[str(call.params[0])]
+        tx_hash = str(call.params[0])
+        return {"blockHash": AT.hash, "transactionHash": tx_hash, "logs": self._logs(tx_hash)}
+
+    def _logs(self, tx_hash: str) -> list[dict[str, object]]:
+        place = {"blockNumber": hex(AT.number), "blockHash": AT.hash, "transactionHash": tx_hash}
+        place |= {"transactionIndex": "0x0", "logIndex": "0x0"}
+        return [
+            {"address": log.address, "topics": list(log.topics), "data": "0x" + log.data.hex(), **place}
+            for log in self.logged[tx_hash]
         ]
-        return {"blockHash": AT.hash, "transactionHash": call.params[0], "logs": own}
 
 
 MINT = logs.TRANSFER.log(TOKEN, address(0), OTHER, 5)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from roundtrip.chain.blocks.block_ranges import between
 from roundtrip.chain.blocks.state_witness import AccountState
 from roundtrip.chain.holders import origins
-from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
+from roundtrip.chain.holders.origins import NothingReached, find_origin
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.wallets.linked import FirstSeen
 from unit.chain.origin_nodes import (
     BUSY,
     FUNDER,
@@ -62,7 +63,7 @@ async def test_the_true_first_block_is_found(chain: Chain, data: st.DataObject) 
         assert found == NothingReached(high)
         return
     plain = [one["from"] for one in chain.blocks[first] if one["to"] == WALLET and one["type"] != "0x64"]
-    assert found == FoundOrigin(first, 9000 + first // 10, plain[0] if plain else None)
+    assert found == FirstSeen(first, 9000 + first // 10, plain[0] if plain else None)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ async def test_only_the_sender_of_a_plain_transfer_is_a_funder(way: Way, funder:
     chain.pass_by(40)
     chain.fund(way)
     chain.pass_by(40)
-    assert await searched(chain) == FoundOrigin(41, 9004, funder)
+    assert await searched(chain) == FirstSeen(41, 9004, funder)
 
 
 async def test_the_first_transfer_with_a_value_counts_however_addresses_are_written() -> None:
@@ -89,7 +90,7 @@ async def test_the_first_transfer_with_a_value_counts_however_addresses_are_writ
         wallet=AccountState(0, 18),
     )
     chain.pass_by(20)
-    assert await searched(chain) == FoundOrigin(21, 9002, FUNDER)
+    assert await searched(chain) == FirstSeen(21, 9002, FUNDER)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ async def test_who_pays_a_wallet_that_had_eth_already_is_no_funder(before: dict[
     chain.pass_by(20)
     chain.mine(chain.busy(), before, tx(FUNDER, WALLET, 9, 0), wallet=AccountState(1, 10))
     chain.pass_by(20)
-    assert await searched(chain) == FoundOrigin(21, 9002, None)
+    assert await searched(chain) == FirstSeen(21, 9002, None)
 
 
 @pytest.mark.parametrize(("code", "funder"), [("0x6001", None), ("0xef0100" + "ab" * 20, FUNDER)])
@@ -110,7 +111,7 @@ async def test_a_contract_has_no_funder_and_a_delegated_wallet_has(code: str, fu
     chain.pass_by(20)
     chain.fund()
     chain.pass_by(5)
-    assert await searched(chain) == FoundOrigin(21, 9002, funder)
+    assert await searched(chain) == FirstSeen(21, 9002, funder)
 
 
 async def test_a_wallet_that_spent_all_is_found() -> None:
@@ -119,14 +120,14 @@ async def test_a_wallet_that_spent_all_is_found() -> None:
     chain.fund()
     chain.spend_all()
     chain.pass_by(500)
-    assert await searched(chain) == FoundOrigin(501, 9050, FUNDER)
+    assert await searched(chain) == FirstSeen(501, 9050, FUNDER)
 
 
 async def test_a_wallet_of_the_first_block_is_found() -> None:
     chain = Chain()
     chain.states[0][WALLET] = AccountState(0, 5)
     chain.pass_by(500)
-    assert await searched(chain) == FoundOrigin(0, 9000, None)
+    assert await searched(chain) == FirstSeen(0, 9000, None)
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -135,7 +136,7 @@ async def test_a_wallet_of_the_next_blocks_is_found(number: int) -> None:
     chain.pass_by(number - 1)
     chain.fund()
     chain.pass_by(30)
-    assert await searched(chain) == FoundOrigin(number, 9000, FUNDER)
+    assert await searched(chain) == FirstSeen(number, 9000, FUNDER)
 
 
 async def test_who_was_there_before_the_search_began_is_not_found_in_it() -> None:
@@ -143,7 +144,7 @@ async def test_who_was_there_before_the_search_began_is_not_found_in_it() -> Non
     chain.pass_by(50)
     chain.fund()
     chain.pass_by(50)
-    assert await searched(chain, low=51) == FoundOrigin(51, 9005, FUNDER)
+    assert await searched(chain, low=51) == FirstSeen(51, 9005, FUNDER)
     assert await searched(chain, low=52) is None
     assert await searched(chain, low=100) is None
 
@@ -177,7 +178,7 @@ async def test_a_hundred_million_blocks_take_nine_trips(monkeypatch: pytest.Monk
 
     node = Far(chain)
     high = BlockRef(far + 901, word(901), 10**6)
-    assert await find_origin(node, WALLET, 0, high) == FoundOrigin(far + 301, 9030, FUNDER)
+    assert await find_origin(node, WALLET, 0, high) == FirstSeen(far + 301, 9030, FUNDER)
     assert len(node.trips) <= 9
     assert max(len(trip) for trip in node.trips) <= 2 * origins.PROBES + 2
 

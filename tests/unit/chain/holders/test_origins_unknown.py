@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.blocks import state_witness
 from roundtrip.chain.blocks.state_witness import AccountState, NoArchive
-from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin, is_monotone, seek_origin
+from roundtrip.chain.holders.origins import NothingReached, find_origin, is_monotone, seek_origin
 from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.wallets.linked import FirstSeen
 from unit.chain.origin_nodes import (
     BUSY,
     FUNDER,
@@ -69,7 +70,7 @@ async def test_zeros_for_a_state_that_is_gone_are_not_believed(kept_from: int, e
         lambda call, trip: raw("0x0") if (at := state_at(call)) is not None and at < kept_from else None,
     )
     found = await find_origin(node, WALLET, 0, chain.ref())
-    assert found in ((NothingReached(600) if everything else FoundOrigin(300, 9030, FUNDER)), None)
+    assert found in ((NothingReached(600) if everything else FirstSeen(300, 9030, FUNDER)), None)
     assert (found is None) == (kept_from > (600 if everything else 299))
 
 

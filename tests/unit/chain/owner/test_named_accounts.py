@@ -113,7 +113,8 @@ def test_an_implementation_is_no_account() -> None:
 
 
 def log(*topics: str, data: str = "") -> dict[str, Any]:
-    return {"topics": [topics[0], *("0x" + abi.word(topic) for topic in topics[1:])], "data": f"0x{data}"}
+    words = [topics[0], *("0x" + abi.word(topic) for topic in topics[1:])]
+    return {"address": A, "topics": words, "data": f"0x{data}"}
 
 
 ROLE, MADE = log(ROLE_TOPICS[0], EVENT, A, B), log(TRANSFER_TOPIC, "0x", C)
@@ -152,7 +153,9 @@ def test_logs_without_the_heads_block_are_not_believed(block: Any) -> None:
     assert found == EventAccounts((), (), (), False)
 
 
-@pytest.mark.parametrize("odd", [7, [{"topics": ["0x", "zz"], "data": "0x"}], [{"topics": []}], {"a": 1}])
+@pytest.mark.parametrize(
+    "odd", [7, [{"address": A, "topics": ["0x", "zz"], "data": "0x"}], [{"topics": []}], {"a": 1}]
+)
 def test_odd_logs_are_missing_ones(odd: Any) -> None:
     assert find_in_logs((raw(odd), BLOCK), (raw(odd), raw(odd)), HEAD) == EventAccounts((), (), (), False)
 

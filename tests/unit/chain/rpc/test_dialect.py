@@ -1,21 +1,20 @@
 """How numbers advance, and where a node puts the bytes of a revert."""
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
+from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect, SimulatedCallAnswer
 
 
-@dataclass(frozen=True)
-class Answer:
-    return_data: bytes
-    error_data: bytes | None
-    gas_used: int = 21_000
-    error_code: int = 3
-    error_message: str = "execution reverted"
+def failed(
+    returned: bytes,
+    error_data: bytes | None,
+    gas_used: int = 21_000,
+    code: int = 3,
+    message: str = "execution reverted",
+) -> SimulatedCallAnswer:
+    return SimulatedCallAnswer(gas_used, returned, code, message, error_data)
 
 
 @pytest.mark.parametrize(
@@ -32,15 +31,17 @@ def test_a_network_may_count_numbers_faster() -> None:
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
-        (Answer(b"", b"why"), b"why"),
-        (Answer(b"why", None), b"why"),
-        (Answer(b"other", b"why"), b"why"),
-        (Answer(b"other", b""), b""),
-        (Answer(b"", None), b""),
+        (failed(b"", b"why"), b"why"),
+        (failed(b"why", None), b"why"),
+        (failed(b"other", b"why"), b"why"),
+        (failed(b"other", b""), b""),
+        (failed(b"", None), b""),
     ],
     ids=["in the error", "in the return data", "in both", "an error that says nothing", "nowhere"],
 )
-def test_the_errors_own_bytes_come_before_the_returned_ones(answer: Answer, found: bytes) -> None:
+def test_the_errors_own_bytes_come_before_the_returned_ones(
+    answer: SimulatedCallAnswer, found: bytes
+) -> None:
     assert ANVIL.revert_data(answer) == found
 
 
@@ -84,17 +85,17 @@ def test_every_block_has_a_number_of_its_own(delays_s: list[int], most: int) -> 
 @pytest.mark.parametrize(
     ("dialect", "answer", "limit", "out"),
     [
-        (ANVIL, Answer(b"", None, 90_000, -3200, "execution failed"), 90_000, True),
-        (ANVIL, Answer(b"", None, 89_999, -3200, "execution failed"), 90_000, False),
-        (ANVIL, Answer(b"why", None, 90_000, -3200, "execution failed"), 90_000, False),
-        (GETH, Answer(b"", None, 90_000, -32015, "out of gas"), 90_000, True),
-        (GETH, Answer(b"", None, 90_000, -32015, "invalid opcode: INVALID"), 90_000, False),
-        (GETH, Answer(b"", b"", 1_000, 3, "execution reverted"), 90_000, False),
-        (GETH, Answer(b"", b"", 90_000, 3, "execution reverted"), 90_000, False),
+        (ANVIL, failed(b"", None, 90_000, -3200, "execution failed"), 90_000, True),
+        (ANVIL, failed(b"", None, 89_999, -3200, "execution failed"), 90_000, False),
+        (ANVIL, failed(b"why", None, 90_000, -3200, "execution failed"), 90_000, False),
+        (GETH, failed(b"", None, 90_000, -32015, "out of gas"), 90_000, True),
+        (GETH, failed(b"", None, 90_000, -32015, "invalid opcode: INVALID"), 90_000, False),
+        (GETH, failed(b"", b"", 1_000, 3, "execution reverted"), 90_000, False),
+        (GETH, failed(b"", b"", 90_000, 3, "execution reverted"), 90_000, False),
     ],
 )
 def test_running_out_of_gas_is_told_from_a_revert(
-    dialect: Dialect, answer: Answer, limit: int, out: bool
+    dialect: Dialect, answer: SimulatedCallAnswer, limit: int, out: bool
 ) -> None:
     assert dialect.out_of_gas(answer, limit) is out
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from roundtrip.chain.wallet.payments import Finalized, MinedPayment
+from roundtrip.chain.wallet.payments import MinedPayment
 from roundtrip.chain.wallet.transactions import SentTransaction
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.events import Transferred
@@ -27,7 +27,7 @@ def paying(
     *moved: tuple[Address, Address, Address, int], block: int = 90, final: int = 1_000
 ) -> MinedPayment:
     transfers = tuple((index, Transferred(*one)) for index, one in enumerate(moved))
-    finalized = Finalized(final, "0x" + "ff" * 32, 1_000_000)
+    finalized = BlockRef(final, "0x" + "ff" * 32, 1_000_000)
     return MinedPayment(SENT, block, "0x" + "22" * 32, 0, True, transfers, 0, finalized)
 
 

@@ -15,6 +15,7 @@ from unit.services.holding import (
     LAUNCHED,
     NOW_S,
     UNIT,
+    WIN,
     A,
     B,
     C,
@@ -28,7 +29,7 @@ from unit.services.holding import (
 
 
 def test_smart_money_has_the_rows_of_the_whole_answer() -> None:
-    whole = gathered(winners=(winner(A), winner(B), winner(C, best=None, window="all")))
+    whole = gathered(winners=(winner(A), winner(B), winner(C, span="all")), biggest_wins={A: WIN})
     answer, rows = present_smart_money(whole), present(whole).smart_money
     assert rows is not None
     assert (answer.holding, answer.sold_out, answer.wallets) == (rows.holding, rows.sold_out, rows.wallets)

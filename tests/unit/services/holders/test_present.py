@@ -10,7 +10,7 @@ from roundtrip.domain.holders.book import InsiderLedger
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import Concentration, KnownWallet
 from roundtrip.domain.holders.ties import Disagreement
-from roundtrip.services.holders.findings import LaunchCrowd, Why
+from roundtrip.services.holders.findings import Why
 from roundtrip.services.holders.present import present
 from roundtrip.services.holders.schema import (
     BiggestWin,
@@ -26,6 +26,7 @@ from roundtrip.services.holders.schema import (
     TokenHolders,
 )
 from roundtrip.services.holders.text import WHY_TEXT
+from roundtrip.store.holders.smart_money import SmartCrowd
 from unit.domain.holding import AT_S, DEPLOYER, POOL, TOKEN, address, book, find_holders, tx
 from unit.services.holding import (
     DAY_S,
@@ -222,8 +223,8 @@ def test_a_launch_that_is_not_known_for_sure_makes_no_snipers() -> None:
 
 def test_winners_that_hold_it_and_that_sold_it() -> None:
     found = present(gathered(winners=(
-        winner(C, window="7d", rank=1), winner(A), winner(A, window="all", rank=1), winner(B), winner(E),
-        winner(D, window="7d", rank=2, profit_wei=0), winner(POOL),
+        winner(C, span="7d", rank=1), winner(A), winner(A, span="all", rank=1), winner(B), winner(E),
+        winner(D, span="7d", rank=2, profit_wei=0), winner(POOL),
     ))).smart_money  # fmt: skip
     assert found is not None
     assert (found.holding, found.sold_out) == (2, 1)
@@ -248,7 +249,7 @@ def test_who_is_funded_by_somebody_is_not_unknown() -> None:
 
 
 def test_a_win_that_cost_nothing_has_no_multiple_and_is_left_out() -> None:
-    found = present(gathered(winners=(winner(A, best=replace(WIN, spent_wei=0)),))).smart_money
+    found = present(gathered(winners=(winner(A),), biggest_wins={A: replace(WIN, spent_wei=0)})).smart_money
     assert found is not None
     assert found.wallets[0].biggest_win is None
 
@@ -264,7 +265,7 @@ def test_no_index_is_not_no_winners() -> None:
 
 
 def test_the_crowd_of_a_deployer_is_not_he() -> None:
-    crowd = LaunchCrowd({D: 2, A: 3, DEPLOYER: 4, E: 9, C: 0}, 4)
+    crowd = SmartCrowd(4, {D: 2, A: 3, DEPLOYER: 4, E: 9, C: 0})
     answer = present(gathered(crowd=crowd))
     assert answer.repeat_crowd == RepeatCrowd(2, 4, 3, 4)
     reply = "2 of the 4 biggest also bought other launches of its deployer, who launched 4 tokens in all."

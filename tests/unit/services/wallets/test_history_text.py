@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletToken, WalletViews
 from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.wallets.history_answer import WalletBeginning, WalletRecord, present
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.deployers import NOTHING, DeployerLaunches
-from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.wallets import ClosingsSummary, TradeTotals, WalletClosing, WalletClosings
 from unit.domain.holding import address
@@ -40,7 +40,7 @@ TRADER = replace(
     ),
     labels={7: Label(TOKEN, "PEPE", None, None, None)},
 )
-BEGINNING = WalletBeginning(StoredOrigin(1, NOW_S - DAY_S, FUNDER), "known")
+BEGINNING = WalletBeginning(FirstSeen(1, NOW_S - DAY_S, FUNDER), "known")
 
 
 def test_the_text_of_a_wallet_that_traded() -> None:
