@@ -12,7 +12,7 @@ from support.valkeys import FAULTS, Store, pretending
 @pytest.mark.parametrize("when", ["before", "during", "waiting"])
 @pytest.mark.parametrize("how", ["dead", "hanging"])
 async def test_without_the_store_each_process_runs_for_itself(own_valkey: Store, when: str, how: str) -> None:
-    house = House(own_valkey.url, bound_s=0.05)
+    house = House(own_valkey.url)
     one, other, runs = house.process(), house.process(), Runs()
     runs.gate.clear()
     asking: list[asyncio.Task[tuple[SharedAnswer, bool]]] = []
@@ -22,6 +22,7 @@ async def test_without_the_store_each_process_runs_for_itself(own_valkey: Store,
     if when == "waiting":
         asking += [asyncio.create_task(other.get("k", runs)) for _ in range(5)]
         await until_waiting(other)
+    house.hurry()
     async with asyncio.timeout(PATIENT_S):
         if how == "dead":
             own_valkey.kill()

@@ -241,7 +241,7 @@ async def test_a_master_that_hangs_holds_up_its_own_callers_only(
         assert not waiting.done()
     assert await waiting == 2
     # Beyond its bound it is gone, for its callers.
-    as_cluster(house.stores[0])._masters["127.0.0.1", stuck.port]._bound_s = 0.05
+    as_cluster(house.stores[0])._masters["127.0.0.1", stuck.port].bound_s = 0.05
     with stuck.hanging():
         assert await left(house, 0, held) == 2
     assert house.stores[0].is_gone(key_of_minute(held))
