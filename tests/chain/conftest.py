@@ -14,13 +14,14 @@ from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.faulty_node import FaultyNode
 from support.fixtures import context_for
-from support.holding import Stage
-from support.keys import Clock, random_context
+from support.holding import HoldersStage
+from support.keys import random_context
 from support.made_index import MadeIndex
 from support.practising import new_account
-from support.reading import RANGE, Service, service_over
+from support.reading import RANGE, ReadingService, service_over
 from support.simulated import Strangers
 from support.tables import emptied, own_database
 from support.wallet import Wallet
@@ -32,10 +33,10 @@ MADE_BLOCK = 1000
 @pytest.fixture
 async def service(
     ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Service]:
+) -> AsyncIterator[ReadingService]:
     """Its node gives few blocks at once."""
     monkeypatch.setattr(book_cache, "new_width", lambda: Width(RANGE, RANGE))
-    async with service_over(ctx, Stage(rpc, built), database_url) as found:
+    async with service_over(ctx, HoldersStage(rpc, built), database_url) as found:
         yield found
 
 

@@ -20,7 +20,7 @@ LONG_MS = 60_000
 
 
 @dataclass
-class Runs:
+class GatedRuns:
     """What answers a question: ``gate``: when; ``fault``: how it fails."""
 
     ttl_ms: int = LONG_MS
@@ -48,7 +48,7 @@ class Runs:
 
 
 @dataclass
-class House:
+class SharingProcesses:
     """Processes of one service."""
 
     url: str

@@ -13,7 +13,7 @@ PATIENT_S = 10.0
 
 
 @dataclass
-class House:
+class CountingProcesses:
     """Processes of one service."""
 
     url: str

@@ -21,8 +21,8 @@ from support.reading import (
     GONE,
     NOT_TODAY,
     RANGE,
-    Process,
-    Service,
+    ReadingProcess,
+    ReadingService,
     know_first,
     later,
     launched,
@@ -33,7 +33,7 @@ from support.reading import (
 from support.recording import Answer, Recording, filter_of, says_nothing_else
 
 
-def with_budget(process: Process, calls: int) -> None:
+def with_budget(process: ReadingProcess, calls: int) -> None:
     process.ctx = replace(process.ctx, books=BookCache(reading_budget(calls)))
 
 
@@ -41,7 +41,7 @@ def with_budget(process: Process, calls: int) -> None:
 
 
 async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody tries it again meanwhile, and whoever asks while the job begins does not wait for it."""
     held, one = launched(service.stage), service.process()
@@ -68,11 +68,11 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
     assert found == await service.fresh(held.token)
 
 
-async def test_the_calls_of_the_beginning_are_the_readings(service: Service) -> None:
+async def test_the_calls_of_the_beginning_are_the_readings(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
 
     @dataclass
-    class Paying(Recording):
+    class PayingForCode(Recording):
         async def batch(
             self,
             calls: Sequence[RpcCall],
@@ -86,7 +86,7 @@ async def test_the_calls_of_the_beginning_are_the_readings(service: Service) -> 
 
     searched: list[bool] = []
     with_budget(one, 10**9)
-    one.ctx = replace(one.ctx, node=Paying(one.node))
+    one.ctx = replace(one.ctx, node=PayingForCode(one.node))
     assert (await one.asked(held.token))["status"] == "complete"
     assert searched
     assert not any(searched)
@@ -94,7 +94,7 @@ async def test_the_calls_of_the_beginning_are_the_readings(service: Service) -> 
 
 
 async def test_so_are_those_that_search_its_first_transfer(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def first_block(node: RpcNode, token: Address, high: BlockRef) -> None:
         raise NoArchive("it has no states that old")
@@ -109,7 +109,7 @@ async def test_so_are_those_that_search_its_first_transfer(
 
 
 async def test_so_are_those_that_search_what_the_node_has_let_go(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, one = launched(service.stage), service.process()
     know_first(monkeypatch, held)
@@ -124,7 +124,7 @@ async def test_so_are_those_that_search_what_the_node_has_let_go(
 
 
 async def test_what_was_read_of_a_new_token_before_a_fault_is_not_lost(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, one = launched(service.stage), service.process()
     first = know_first(monkeypatch, held)
@@ -145,7 +145,7 @@ async def test_what_was_read_of_a_new_token_before_a_fault_is_not_lost(
 
 
 async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the next one waits for another day, without a try."""
     monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
@@ -183,7 +183,7 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
 
 
 async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
     monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0, 2.0))
@@ -212,7 +212,7 @@ async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it
 
 
 async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_spent(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Off the budget of the node."""
     held, one = launched(service.stage), service.process()
@@ -222,7 +222,7 @@ async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_sp
     paid: list[bool] = []
 
     @dataclass
-    class Paying(Recording):
+    class PayingForLogs(Recording):
         async def batch(
             self,
             calls: Sequence[RpcCall],
@@ -234,7 +234,7 @@ async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_sp
             paid.extend(budgeted for call in asked if held.token in filter_of(call).get("address", ()))
             return await super().batch(calls, meter, timeout_s, budgeted)
 
-    one.ctx = replace(one.ctx, node=Paying(one.node))
+    one.ctx = replace(one.ctx, node=PayingForLogs(one.node))
     trade(held, 3, "late")
     found = await one.asked(held.token)
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
@@ -248,7 +248,7 @@ async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_sp
 
 
 async def test_to_look_for_a_little_that_is_new_takes_no_place(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
@@ -265,7 +265,9 @@ async def test_to_look_for_a_little_that_is_new_takes_no_place(
         assert (await refused(one, held.token)).code == "holders_busy"
 
 
-async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_few_books_are_unpacked_at_once(
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = launched(service.stage)
     await service.process().asked(held.token)
     other = service.process()
@@ -288,7 +290,7 @@ async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pyt
 
 
 async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
     monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
@@ -311,7 +313,7 @@ def test_two_of_the_largest_books_are_held_at_once() -> None:
     assert book_cache.MAX_WALLETS == 2 * book_reader.MAX_WALLETS
 
 
-async def test_without_a_place_nothing_is_begun(service: Service) -> None:
+async def test_without_a_place_nothing_is_begun(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
     one.ctx = replace(one.ctx, books=BookCache(_reading=MAX_READING))
     fault = await refused(one, held.token)

@@ -17,7 +17,7 @@ from support.fixtures import context_for
 from support.ground import Ground, view
 from support.holding_asked import copied
 from support.scoring import ETH, PROBE, Scoring, begun
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import calldata
 
 
@@ -70,7 +70,7 @@ async def test_wherever_it_trades_a_real_sell_tells_what_it_cost(
         # Past the tax of its first seconds.
         scoring.ground.pass_s(20)
         token = made.token
-        trader = Trader(wallet, built.contracts, Market(token, "0x" + "0" * 40, curve=made.curve))
+        trader = MarketTrader(wallet, built.contracts, Market(token, "0x" + "0" * 40, curve=made.curve))
         assert await scoring.checked(token) == "ok"
         assert trader.buy(PROBE)
         assert trader.sell(wallet.tokens(token)).ok

@@ -25,8 +25,8 @@ from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
-from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
-from support.told_blocks import Sent
+from support.flagged import OTHER, TOKEN, FlagGround, emptied_accounts
+from support.told_blocks import LoggedTransaction
 from support.told_winners import BUYERS, DEPLOYER, HIS_FRIEND, buys, sells
 from unit.domain import builders as made
 from unit.venues.network import address
@@ -57,7 +57,7 @@ class Receipts:
         return RealTrade(trade.buys, made.POOL, *spot, trade.token_raw, trade.worth_wei, 60, *held)
 
 
-class Card(Ground):
+class Card(FlagGround):
     """The same, with verdicts on it. The first of the buyers still hold a million each."""
 
     receipts: Receipts
@@ -156,7 +156,7 @@ async def test_several_trades_in_one_transaction_are_none_to_go_by(card: Card) -
     assert await card.scores() == [("ok", "undecided", "no_sell")]
 
 
-def twice(one: Sent) -> Sent:
+def twice(one: LoggedTransaction) -> LoggedTransaction:
     """The same transaction with what it did done again."""
     return one._replace(logs=one.logs * 2)
 

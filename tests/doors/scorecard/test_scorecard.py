@@ -11,14 +11,14 @@ from roundtrip.domain.scorecard.scorecard import CODES, VerdictScore
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from roundtrip_development.devnet.world import Built
-from support.console_house import House
+from support.console_house import ConsoleHouse
 from support.keys import Person
 
 TX = TxHash("0x" + "c" * 64)
 JUNK = ("", "0x12", "0x" + "g" * 64, "0x" + "1" * 65, "javascript:alert(1)", "0x" + "1" * 63 + "\n")
 
 
-async def a_trade(house: House, token: str) -> str:
+async def a_trade(house: ConsoleHouse, token: str) -> str:
     """The hash of a real trade of the token."""
     found: bytes = await house.ctx.pool.fetchval(
         "SELECT trade.tx_hash FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
@@ -28,7 +28,7 @@ async def a_trade(house: House, token: str) -> str:
     return "0x" + found.hex()
 
 
-async def traded(house: House) -> tuple[str, str]:
+async def traded(house: ConsoleHouse) -> tuple[str, str]:
     """A token that was traded, and by which transaction."""
     found: bytes = await house.ctx.pool.fetchval(
         "SELECT token.address FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
@@ -38,12 +38,12 @@ async def traded(house: House) -> tuple[str, str]:
     return token, await a_trade(house, token)
 
 
-async def open_reports(house: House) -> int:
+async def open_reports(house: ConsoleHouse) -> int:
     found: int = await house.ctx.pool.fetchval("SELECT count(*) FROM accounts.verdict_report")
     return found
 
 
-async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> None:
+async def wrong(house: ConsoleHouse, built: Built, evidence_id: int, from_s: int) -> None:
     """A mistake about a token whose name a stranger wrote."""
     score = VerdictScore("wrong", "sold", 7, from_s + 60, TX, Address("0x" + "d" * 40), 60)
     token = Address(built.tokens["strange_name"])
@@ -60,7 +60,7 @@ async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> No
 
 
 @pytest.fixture(autouse=True)
-async def _nothing_scored(house: House) -> AsyncIterator[None]:
+async def _nothing_scored(house: ConsoleHouse) -> AsyncIterator[None]:
     kept = "facts.score, facts.score_count, facts.score_cursor, facts.score_token, accounts.verdict_report"
     await house.ctx.pool.execute(f"TRUNCATE {kept}")
     yield
@@ -71,7 +71,7 @@ async def _nothing_scored(house: House) -> AsyncIterator[None]:
 # --- the page --------------------------------------------------------------------------------------
 
 
-async def test_before_anything_is_scored_it_says_so(house: House) -> None:
+async def test_before_anything_is_scored_it_says_so(house: ConsoleHouse) -> None:
     status, page, _ = await house.get("/scorecard")
     assert status == 200
     assert "No verdict has been scored yet" in page
@@ -80,7 +80,7 @@ async def test_before_anything_is_scored_it_says_so(house: House) -> None:
     assert "A failed sell leaves no log" in page
 
 
-async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Built) -> None:
+async def test_mistakes_are_listed_with_what_showed_them(house: ConsoleHouse, built: Built) -> None:
     await wrong(house, built, 1, 1_770_000_000)
     status, page, _ = await house.get("/scorecard")
     assert status == 200
@@ -94,7 +94,7 @@ async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Bu
 
 
 async def test_counts_say_of_how_many_tokens_they_are_and_that_right_is_cheap(
-    house: House, built: Built
+    house: ConsoleHouse, built: Built
 ) -> None:
     for number in (1, 2):
         await wrong(house, built, number, 1_770_000_000 + 3600 * number)
@@ -106,7 +106,7 @@ async def test_counts_say_of_how_many_tokens_they_are_and_that_right_is_cheap(
     assert "Right counts are easy to inflate" in page
 
 
-async def test_everyone_shares_a_page_for_some_seconds(house: House, built: Built) -> None:
+async def test_everyone_shares_a_page_for_some_seconds(house: ConsoleHouse, built: Built) -> None:
     await wrong(house, built, 1, 1_770_000_000)
     _, first, _ = await house.get("/scorecard")
     await wrong(house, built, 2, 1_770_010_000)
@@ -117,7 +117,7 @@ async def test_everyone_shares_a_page_for_some_seconds(house: House, built: Buil
     assert third.count("reported by a person") == 2
 
 
-async def test_older_mistakes_are_a_link_away(house: House, built: Built) -> None:
+async def test_older_mistakes_are_a_link_away(house: ConsoleHouse, built: Built) -> None:
     for number in range(1, 23):
         await wrong(house, built, number, 1_770_000_000 + 3600 * number)
     _, page, _ = await house.get("/scorecard")
@@ -131,7 +131,7 @@ async def test_older_mistakes_are_a_link_away(house: House, built: Built) -> Non
 @pytest.mark.parametrize(
     "query", ["s=x&id=1", "s=1", "id=1", "s=-1&id=1", "s=%D9%A1&id=1", f"s={10**20}&id=1", f"s={10**18}&id=1"]
 )
-async def test_a_page_that_is_none_is_refused(house: House, query: str) -> None:
+async def test_a_page_that_is_none_is_refused(house: ConsoleHouse, query: str) -> None:
     status, page, _ = await house.get(f"/scorecard?{query}")
     assert status == 400
     assert "bad_input" in page
@@ -141,7 +141,7 @@ async def test_a_page_that_is_none_is_refused(house: House, query: str) -> None:
 
 
 async def test_the_form_needs_an_account_and_has_the_token_that_one_comes_from(
-    house: House, built: Built
+    house: ConsoleHouse, built: Built
 ) -> None:
     token = built.tokens["plain"]
     status, _, headers = await house.get(f"/scorecard/report?token={token}")
@@ -156,7 +156,7 @@ async def test_the_form_needs_an_account_and_has_the_token_that_one_comes_from(
     assert f'href="/scorecard/report?token={token}"' in page
 
 
-async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(house: House) -> None:
+async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(house: ConsoleHouse) -> None:
     session, other = await house.signed_in(Person()), await house.signed_in(Person())
     csrf = await house.csrf(session)
     token, tx_hash = await traded(house)
@@ -182,7 +182,9 @@ async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(hou
 
 
 @pytest.mark.parametrize("tx_hash", JUNK)
-async def test_what_is_no_hash_is_told_beside_the_form(house: House, built: Built, tx_hash: str) -> None:
+async def test_what_is_no_hash_is_told_beside_the_form(
+    house: ConsoleHouse, built: Built, tx_hash: str
+) -> None:
     session = await house.signed_in(Person())
     form = {"csrf": await house.csrf(session), "token": built.tokens["plain"], "hash": tx_hash}
     status, page, _ = await house.post("/scorecard/report", form, session)
@@ -191,7 +193,7 @@ async def test_what_is_no_hash_is_told_beside_the_form(house: House, built: Buil
     assert await open_reports(house) == 0
 
 
-async def test_other_bad_input_is_told_too(house: House, built: Built) -> None:
+async def test_other_bad_input_is_told_too(house: ConsoleHouse, built: Built) -> None:
     session = await house.signed_in(Person())
     token, tx_hash = await traded(house)
     good = {"csrf": await house.csrf(session), "token": token, "hash": tx_hash, "note": ""}
@@ -210,7 +212,7 @@ async def test_other_bad_input_is_told_too(house: House, built: Built) -> None:
     assert "We have no verdict on this token that covers the time of that transaction." in page
 
 
-async def test_after_five_a_day_no_more_are_taken(house: House) -> None:
+async def test_after_five_a_day_no_more_are_taken(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     csrf = await house.csrf(session)
     _, tx_hash = await traded(house)
@@ -227,7 +229,7 @@ async def test_after_five_a_day_no_more_are_taken(house: House) -> None:
     ("csrf", "headers"),
     [("", {}), ("0" * 64, {}), ("own", {"sec_fetch_site": "cross-site"}), ("own", {"origin": "https://a.b"})],
 )
-async def test_nobody_else_sends_it(house: House, csrf: str, headers: dict[str, str]) -> None:
+async def test_nobody_else_sends_it(house: ConsoleHouse, csrf: str, headers: dict[str, str]) -> None:
     session = await house.signed_in(Person())
     token, tx_hash = await traded(house)
     shown = await house.csrf(session) if csrf == "own" else csrf

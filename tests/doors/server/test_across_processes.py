@@ -159,7 +159,7 @@ AT_THE_LOCK = (
 
 
 @dataclass
-class Process:
+class ServingProcess:
     """A service in a process of its own."""
 
     process: asyncio.subprocess.Process
@@ -172,7 +172,7 @@ class Process:
 
 
 @contextlib.asynccontextmanager
-async def processes(count: int, **environment: str) -> AsyncIterator[list[Process]]:
+async def processes(count: int, **environment: str) -> AsyncIterator[list[ServingProcess]]:
     """Killed at the end."""
     found = []
     try:
@@ -185,7 +185,7 @@ async def processes(count: int, **environment: str) -> AsyncIterator[list[Proces
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
             )
-            found.append(Process(process, ""))
+            found.append(ServingProcess(process, ""))
         for one in found:
             assert one.process.stdout is not None
             async with asyncio.timeout(WAIT_S):

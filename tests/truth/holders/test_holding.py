@@ -16,14 +16,14 @@ from roundtrip.services.holders.collect import gather_holders
 from roundtrip.services.runtime import book_cache
 from support import holding_expected as expected
 from support.actors import ETH, Act
-from support.holding import DEAD, SUPPLY, TOKEN, V3, V4, ZERO, Held, Stage
+from support.holding import DEAD, SUPPLY, TOKEN, V3, V4, ZERO, Held, HoldersStage
 from support.holding_asked import Holding
 from support.holding_expected import did, whole
 
 MILLION = 10**6 * TOKEN
 
 
-def plain(stage: Stage) -> Held:
+def plain(stage: HoldersStage) -> Held:
     """A token whose deployer puts four fifths of it into a v3 pool with 20 eth."""
     deployer = stage.wallet("deployer")
     held = stage.books(deployer)
@@ -289,7 +289,7 @@ async def test_a_token_that_a_contract_made(holding: Holding) -> None:
     await holding.says(held, whole(held) | {"deployer": expected.deployer(held, "launch_tx", "holds_some")})
 
 
-def an_older_token(stage: Stage, minter: str, monkeypatch: pytest.MonkeyPatch) -> Held:
+def an_older_token(stage: HoldersStage, minter: str, monkeypatch: pytest.MonkeyPatch) -> Held:
     """Of which nobody can find out how old: its code came without a word."""
 
     async def no_archive(node: RpcNode, token: Address, high: BlockRef) -> None:
