@@ -5,12 +5,13 @@ any price, out of the buyer's own money. That is no exit. So where the cheapest 
 bought there are sold on the other venues, and the loss counts as theirs.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
-from .evidence import CellOutcome, Evidence, Missing, Sold
+from .evidence import CellOutcome, Evidence, MarketRates, Missing, Sold, VenueEvidence
 from .price import quote_in_wei
 from .sales import loss_bps
 from .venue_code import takes_sells, tie_order
@@ -23,25 +24,45 @@ def with_exits(
     evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> tuple[VenueReading, ...]:
     """The readings, each with the loss of selling on its venue what was bought on the cheapest."""
-    bought = [number for number, reading in enumerate(readings) if reading.status == "bought"]
-    if len(bought) < 2:
+    cheapest = cheapest_of(evidence.venues, readings, evidence.market, policy)
+    if cheapest is None:
         return readings
-    order = tie_order(evidence)
-    cheapest = max(bought, key=lambda number: (readings[number].brought_raw, -order[number]))
     sells = _sells(readings[cheapest], policy)
     if sells is True:
         return readings
     judged = list(readings)
-    for number in bought:
-        if number != cheapest:
+    for number, reading in enumerate(readings):
+        if number != cheapest and reading.status == "bought":
             lost = _loss_bps(evidence, cheapest, number, policy)
             cross_venue_loss_bps = lost if sells is False or lost == 0 else _UNSURE
             judged[number] = replace(
-                readings[number],
+                reading,
                 cross_venue_loss_bps=cross_venue_loss_bps,
                 trap_beside=cheapest if sells is False else None,
             )
     return tuple(judged)
+
+
+def cheapest_of(
+    venues: Sequence[VenueEvidence], readings: Sequence[VenueReading], market: MarketRates, policy: Policy
+) -> int | None:
+    """The number of the venue where a buy brings most; None: nothing was bought.
+
+    Amounts within 0.01 % are equal, since a router may choose either: of these one that refuses sells comes
+    first, then one of which it is not known, then the larger amount, and last the fixed order of equal ones.
+    """
+    bought = {
+        number: reading.brought_raw for number, reading in enumerate(readings) if reading.status == "bought"
+    }
+    if not bought:
+        return None
+    equal_raw, order = max(bought.values()) * (BPS - 1), tie_order(venues, market)
+
+    def key(number: int) -> tuple[int, int, int]:
+        sells = _sells(readings[number], policy)
+        return (0 if sells is False else 2 if sells is True else 1), -bought[number], order[number]
+
+    return min((number for number in bought if bought[number] * BPS >= equal_raw), key=key)
 
 
 def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:

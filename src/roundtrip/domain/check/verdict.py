@@ -63,7 +63,7 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
     missing = gaps(evidence, readings)
     if missing and len(possible_codes(evidence, readings, policy)) > 1:
         verdict = Verdict("unproven", "unknown", verdict_text.unproven(missing[0]))
-        best = best_venue(readings, tie_order(evidence), policy)
+        best = best_venue(readings, tie_order(evidence.venues, evidence.market), policy)
         return Judgement(verdict, readings, best, missing[0])
     finding = _find(evidence, readings, policy)
     if evidence.left_out and finding.code == "ok":
@@ -112,7 +112,7 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
         return _VerdictFinding("quote_asset", "ok")
     statuses = [reading.status for reading in readings]
     if "bought" in statuses:
-        order = tie_order(evidence)
+        order = tie_order(evidence.venues, evidence.market)
         best = best_venue(readings, order, policy)
         if best is None:
             bought = [i for i, status in enumerate(statuses) if status == "bought"]

@@ -1,10 +1,14 @@
 """The steps of checks under way, for people who wait for one."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Sequence
 
-_OWN: ContextVar[list[str] | None] = ContextVar("check_steps", default=None)
+NoteStep = Callable[[str], None]
+"""Adds a step to a check: nothing that strangers wrote."""
+
+
+def ignore_step(text: str) -> None:
+    """For a check that nobody follows."""
 
 
 class CheckSteps:
@@ -14,26 +18,16 @@ class CheckSteps:
         self._running: dict[str, list[str]] = {}
 
     @contextlib.contextmanager
-    def follow(self, key: str) -> Iterator[None]:
-        """What the block notes are steps of the check ``key``."""
+    def follow(self, key: str) -> Iterator[NoteStep]:
+        """Gives the block what adds steps to the check ``key``."""
         steps: list[str] = []
         self._running[key] = steps
-        outer = _OWN.set(steps)
         try:
-            yield
+            yield steps.append
         finally:
-            _OWN.reset(outer)
             if self._running.get(key) is steps:
                 del self._running[key]
 
     def find(self, key: str) -> Sequence[str] | None:
         """The steps of the check that runs now; they grow until it ends. None: none runs in this process."""
         return self._running.get(key)
-
-
-def note_step(text: str) -> None:
-    """Adds a step to the check that runs here, if somebody follows it. ``text``: nothing that strangers
-    wrote."""
-    steps = _OWN.get()
-    if steps is not None:
-        steps.append(text)
