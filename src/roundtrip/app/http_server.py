@@ -190,8 +190,12 @@ def build_pages(
 def answers_version(ctx: Context) -> str:
     """The version under which answers are shared across processes. Answers of other releases (both run during
     an upgrade) and of other chains' services (which may use the same store) must not match."""
-    published = hashlib.sha256(msgspec.json.encode([openapi_json(), tools_json()])).hexdigest()[:16]
-    return f"{ctx.service_id}:{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{published}"
+    return f"{ctx.service_id}:{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{_hash_documents()}"
+
+
+@functools.cache
+def _hash_documents() -> str:
+    return hashlib.sha256(msgspec.json.encode([openapi_json(), tools_json()])).hexdigest()[:16]
 
 
 def _holder_check(settings: Settings, ctx: Context) -> IsHolder:
