@@ -8,9 +8,7 @@ import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.domain.accounts.account import Account
-from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
@@ -32,19 +30,18 @@ MADE_BLOCK = 1000
 
 @pytest.fixture
 async def service(
-    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str
 ) -> AsyncIterator[ReadingService]:
     """Its node gives few blocks at once."""
-    monkeypatch.setattr(book_cache, "new_width", lambda: Width(RANGE, RANGE))
     async with service_over(ctx, HoldersStage(rpc, built), database_url) as found:
+        found.limits.new_width = lambda: Width(RANGE, RANGE)
         yield found
 
 
 @pytest.fixture
-def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+def busy(service: ReadingService) -> None:
     """Every token of more than some dozen transfers is."""
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
+    service.limits.at_once, service.limits.piece = ReadBounds(5, 60.0), ReadBounds(8, 60.0)
 
 
 @pytest.fixture

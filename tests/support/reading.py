@@ -15,11 +15,10 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
-from roundtrip.services.holders import book_reader, sources
-from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.holders import sources
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import HoldersParams
-from roundtrip.services.runtime.book_cache import BookCache
+from roundtrip.services.runtime.book_cache import BookCache, ReadBounds, ReadLimits
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import BookHead
@@ -43,11 +42,12 @@ class ReadingProcess:
     """One process of the service. ``node``: who stands before the chain."""
 
     ctx: Context
+    limits: ReadLimits = field(default_factory=ReadLimits)
     node: Recording = field(init=False)
 
     def __post_init__(self) -> None:
         self.node = Recording(self.ctx.node)
-        self.ctx = replace(self.ctx, node=self.node, books=BookCache())
+        self.ctx = replace(self.ctx, node=self.node, books=BookCache(limits=self.limits))
 
     async def asked(self, token: str) -> dict[str, Any]:
         """The whole answer, but for when it was asked."""
@@ -68,14 +68,15 @@ class ReadingProcess:
 
 @dataclass
 class ReadingService:
-    """Processes over one database, which ``row`` looks into."""
+    """Processes over one database, which ``row`` looks into, with the same ``limits``."""
 
     base: Context
     stage: HoldersStage
     row: Connection
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def process(self) -> ReadingProcess:
-        return ReadingProcess(self.base)
+        return ReadingProcess(self.base, self.limits)
 
     async def kept(self, token: str) -> BookHead | None:
         return await books.load_head(self.row, Address(token))
@@ -96,9 +97,8 @@ class ReadingService:
     async def fresh(self, token: str) -> dict[str, Any]:
         """What somebody says who reads all of it at once and knows nothing yet."""
         await self.row.execute(f"TRUNCATE {TABLES}")
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
-            found = await self.process().asked(token)
+        whole = replace(self.limits, at_once=ReadBounds(10**9, 60.0))
+        found = await ReadingProcess(self.base, whole).asked(token)
         await self.row.execute(f"TRUNCATE {TABLES}")
         assert found["status"] != "reading"
         return found

@@ -9,11 +9,10 @@ from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.errors import NodeFault, ReadFailed
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
-from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.handlers import launch_bundle, token_holders
 from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
@@ -89,10 +88,10 @@ async def test_only_what_is_new_is_read(service: ReadingService) -> None:
 
 
 async def test_of_a_launch_whose_window_is_not_read_nothing_is_told(
-    service: ReadingService, busy: None, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, busy: None
 ) -> None:
-    monkeypatch.setattr(book_cache, "new_width", lambda: Width(2, 2))
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(1, 60.0))
+    service.limits.new_width = lambda: Width(2, 2)
+    service.limits.at_once = ReadBounds(1, 60.0)
     held, one = launched(service.stage), service.process()
     found = await one.asked(held.token)
     assert (found["status"], found["launch"], found["bundle"]) == ("reading", None, None)
@@ -139,9 +138,7 @@ async def test_what_was_read_of_a_chain_that_is_gone_is_thrown_away(
 
 
 @pytest.mark.parametrize("large", [True, False], ids=["large", "small"])
-async def test_a_node_that_has_not_got_so_far_may_be_behind(
-    service: ReadingService, monkeypatch: pytest.MonkeyPatch, large: bool
-) -> None:
+async def test_a_node_that_has_not_got_so_far_may_be_behind(service: ReadingService, large: bool) -> None:
     """A small book is read again as the chain is now; a large one waits until the node gets there."""
     stage = service.stage
     held, one = launched(stage), service.process()
@@ -151,7 +148,7 @@ async def test_a_node_that_has_not_got_so_far_may_be_behind(
     assert stage.rpc.call("evm_revert", before)
     stage.pass_blocks(1)
     if large:
-        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(held.transfers() - 1, 60.0))
+        service.limits.at_once = ReadBounds(held.transfers() - 1, 60.0)
         for process in (one, service.process()):
             with pytest.raises(NodeFault, match="it is behind the block up to which"):
                 await process.asked(held.token)
@@ -159,7 +156,7 @@ async def test_a_node_that_has_not_got_so_far_may_be_behind(
         assert kept is not None
         assert kept.transfers > held.transfers()
         stage.pass_blocks(10)
-        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
+        service.limits.at_once = ReadBounds(10**9, 60.0)
     found = [await one.asked(held.token), await service.process().asked(held.token)]
     assert found == [await service.fresh(held.token)] * 2
 
@@ -197,10 +194,10 @@ async def test_a_book_that_what_is_new_does_not_follow_is_begun_anew(service: Re
 
 @pytest.mark.parametrize("again", [True, False], ids=["with what was read before", "from the beginning"])
 async def test_a_chain_that_changes_while_it_is_read_is_not_mixed(
-    service: ReadingService, again: bool, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, again: bool
 ) -> None:
     # Where all else is slow, it is read to its end all the same.
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
+    service.limits.at_once = ReadBounds(10**9, 60.0)
     stage = service.stage
     held, one = launched(stage), service.process()
     if again:

@@ -12,9 +12,7 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import load
-from roundtrip.services.holders import book_reader, book_store
-from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.runtime.book_cache import MAX_READING, BookCache, reading_budget
+from roundtrip.services.runtime.book_cache import MAX_READING, BookCache, ReadBounds, reading_budget
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
@@ -67,7 +65,7 @@ async def test_a_node_that_is_away_is_told_as_such(service: ReadingService) -> N
 async def test_a_node_that_gives_no_logs_fails_the_reading_in_time(
     service: ReadingService, monkeypatch: pytest.MonkeyPatch, knows_first: bool
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=0.4))
+    service.limits.at_once = ReadBounds(10**9, 60.0, patience_s=0.4)
     held, one = launched(service.stage), service.process()
     one.node.instead = to_logs(NOT_TODAY)
     if knows_first:
@@ -77,14 +75,14 @@ async def test_a_node_that_gives_no_logs_fails_the_reading_in_time(
     assert await service.jobs() == []
     one.node.instead = to_logs(NOT_TODAY, below=0)
     # Where all else is slow, it is waited for longer.
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
+    service.limits.at_once = ReadBounds(10**9, 60.0)
     assert (await one.asked(held.token))["status"] == "complete"
 
 
 async def test_what_came_before_a_node_stopped_to_answer_is_not_lost(
     service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=1.0))
+    service.limits.at_once = ReadBounds(10**9, 60.0, patience_s=1.0)
     held, one = launched(service.stage), service.process()
     late = service.stage.number() - RANGE
 
@@ -129,10 +127,8 @@ async def test_few_are_read_at_once(service: ReadingService) -> None:
     assert (await one.asked(held.token))["status"] == "complete"
 
 
-async def test_few_busy_tokens_are_taken_in(
-    service: ReadingService, busy: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(book_store, "MAX_JOBS", 2)
+async def test_few_busy_tokens_are_taken_in(service: ReadingService, busy: None) -> None:
+    service.limits.max_jobs = 2
     held, one = launched(service.stage), service.process()
     for key in ("one", "other"):
         await jobs.enqueue(service.row, "holders", key)

@@ -9,18 +9,16 @@ from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.store.server import jobs
 from support.reading import GONE, RANGE, ReadingService, know_first, later, launched, refused, to_logs, trade
 from support.recording import Answer, filter_of, says_nothing_else
 
 
-async def test_of_a_token_with_too_many_transfers_no_more_are_read(
-    service: ReadingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
-    monkeypatch.setattr(book_reader, "MAX_TRANSFERS", 20)
+async def test_of_a_token_with_too_many_transfers_no_more_are_read(service: ReadingService) -> None:
+    service.limits.at_once = ReadBounds(5, 60.0)
+    service.limits.piece = ReadBounds(8, 60.0)
+    service.limits.max_transfers = 20
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
     await service.done(one)
@@ -241,14 +239,14 @@ async def test_behind_what_is_gone_for_good_it_is_begun(
     gone = service.stage.number() - 2 * RANGE
     one.node.instead = hole(number + RANGE, gone)
     if by_job:
-        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
+        service.limits.at_once = ReadBounds(5, 60.0)
     else:
         assert (await refused(one, held.token)).code == "holders_failed"
     assert (await one.asked(held.token))["status"] == "reading"
     for _ in range(6):
         await one.work()
         later(one, book_reader.CONFIRMED_AFTER_S)
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**6, 60.0))
+    service.limits.at_once = ReadBounds(10**6, 60.0)
     found = await one.asked(held.token)
     assert (found["status"], found["launch"]) == ("partial", None)
     assert found["transfersRead"] > 0

@@ -13,10 +13,15 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, RpcNode
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, load
-from roundtrip.services.holders import book_reader, book_store, sources
-from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.runtime import book_cache
-from roundtrip.services.runtime.book_cache import MAX_LOADING, MAX_READING, BookCache, reading_budget
+from roundtrip.services.holders import book_store, sources
+from roundtrip.services.runtime.book_cache import (
+    MAX_LOADING,
+    MAX_READING,
+    BookCache,
+    ReadBounds,
+    ReadLimits,
+    reading_budget,
+)
 from support.reading import (
     GONE,
     NOT_TODAY,
@@ -34,7 +39,9 @@ from support.recording import Answer, Recording, filter_of, says_nothing_else
 
 
 def with_budget(process: ReadingProcess, calls: int) -> None:
-    process.ctx = replace(process.ctx, books=BookCache(reading_budget(calls)))
+    process.ctx = replace(
+        process.ctx, books=BookCache(reading_budget(calls), limits=process.ctx.books.limits)
+    )
 
 
 # --- where it begins -------------------------------------------------------------------------------
@@ -53,7 +60,7 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
             await asyncio.Event().wait()
 
         patched.setattr(sources, "find_first_block", first_block)
-        patched.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=0.05))
+        service.limits.at_once = ReadBounds(10**9, 60.0, patience_s=0.05)
         first = await one.asked(held.token)
         assert (first["status"], first["transfersRead"]) == ("reading", 0)
         assert (first["launch"], first["holders"], first["top"]) == (None, None, [])
@@ -144,12 +151,10 @@ async def test_what_was_read_of_a_new_token_before_a_fault_is_not_lost(
     assert await one.asked(held.token) == await service.fresh(held.token)
 
 
-async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
-    service: ReadingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(service: ReadingService) -> None:
     """And the next one waits for another day, without a try."""
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 0)
+    service.limits.at_once = ReadBounds(5, 60.0)
+    service.limits.near_blocks = 0
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     before = await service.kept(held.token)
@@ -183,10 +188,10 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
 
 
 async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it(
-    service: ReadingService, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService,
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0, 2.0))
+    service.limits.at_once = ReadBounds(5, 60.0)
+    service.limits.piece = ReadBounds(8, 60.0, 2.0)
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     one.node.instead = to_logs(NOT_TODAY)
@@ -212,7 +217,7 @@ async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it
 
 
 async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_spent(
-    service: ReadingService, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService,
 ) -> None:
     """Off the budget of the node."""
     held, one = launched(service.stage), service.process()
@@ -240,28 +245,25 @@ async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_sp
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
     assert paid == [True]
     service.stage.pass_blocks(10)
-    monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 9)
+    service.limits.near_blocks = 9
     assert (await refused(one, held.token)).code == "holders_budget"
 
 
 # --- who waits -------------------------------------------------------------------------------------
 
 
-async def test_to_look_for_a_little_that_is_new_takes_no_place(
-    service: ReadingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_to_look_for_a_little_that_is_new_takes_no_place(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
     trade(held, 3, "late")
     with contextlib.ExitStack() as others:
-        for _ in range(MAX_READING):
-            others.enter_context(one.ctx.books.take_place())
         for process in (one, service.process()):
-            process.ctx = replace(process.ctx, books=replace(process.ctx.books, _reading=MAX_READING))
+            for _ in range(MAX_READING):
+                others.enter_context(process.ctx.books.take_place())
             found = await process.asked(held.token)
             assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
         service.stage.pass_blocks(10)
-        monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 9)
+        service.limits.near_blocks = 9
         assert (await refused(one, held.token)).code == "holders_busy"
 
 
@@ -292,8 +294,8 @@ async def test_few_books_are_unpacked_at_once(
 async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
     service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
+    service.limits.at_once = ReadBounds(5, 60.0)
+    service.limits.piece = ReadBounds(8, 60.0)
     held, one, other = launched(service.stage), service.process(), service.process()
     await one.asked(held.token)
     loads: list[HolderBook] = []
@@ -310,11 +312,13 @@ async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
 
 
 def test_two_of_the_largest_books_are_held_at_once() -> None:
-    assert book_cache.MAX_WALLETS == 2 * book_reader.MAX_WALLETS
+    assert ReadLimits().max_wallets_of_all == 2 * ReadLimits().max_wallets
 
 
 async def test_without_a_place_nothing_is_begun(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
-    one.ctx = replace(one.ctx, books=BookCache(_reading=MAX_READING))
-    fault = await refused(one, held.token)
+    with contextlib.ExitStack() as others:
+        for _ in range(MAX_READING):
+            others.enter_context(one.ctx.books.take_place())
+        fault = await refused(one, held.token)
     assert (type(fault), fault.code) == (ServiceFull, "holders_busy")

@@ -9,10 +9,9 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.holders import book_reader, book_store, collect, late_venues
-from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.holders import book_reader, collect, late_venues
 from roundtrip.services.holders.sources import TokenSource, find_non_wallets, read_source
-from roundtrip.services.runtime.book_cache import OpenBook
+from roundtrip.services.runtime.book_cache import OpenBook, ReadBounds
 from roundtrip.services.runtime.context import Context
 from support.actors import ETH
 from support.holding import SUPPLY, V3, V4, Held
@@ -174,17 +173,17 @@ async def test_a_node_that_gives_few_blocks_at_once_is_asked_for_few(
     ids=["not today", "pruned", "asked too much"],
 )
 async def test_a_node_that_does_not_say_whether_there_were_trades_leaves_it_partial(
-    service: ReadingService, blind: Blind, monkeypatch: pytest.MonkeyPatch, error: RpcError
+    service: ReadingService, blind: Blind, error: RpcError
 ) -> None:
     """Nothing is read again, what is new is read on, and it is asked for again."""
-    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+    service.limits.late_venues_s = 0.3
     one, other = service.process(), service.process()
     held = await with_an_empty_pool(service, blind, one)
     before = of(one, held)
     blind.hidden = frozenset()
     for process in (one, other):
         process.node.instead = to_venues(held, error)
-    monkeypatch.setattr(book_store, "_WRITTEN_EVERY", 1)
+    service.limits.written_every = 1
     for _ in range(2):
         held.venue = V3
         trade(held, 1, "late")
@@ -196,6 +195,7 @@ async def test_a_node_that_does_not_say_whether_there_were_trades_leaves_it_part
             assert (found["status"], found["transfersRead"]) == ("partial", held.transfers())
             assert UNREAD in found["text"]
     assert of(one, held) is before
+    service.limits.late_venues_s = 30.0
     for process in (one, other, service.process()):
         process.node.instead = lambda call: None
         assert (await process.asked(held.token))["status"] == "complete"
@@ -203,10 +203,8 @@ async def test_a_node_that_does_not_say_whether_there_were_trades_leaves_it_part
     assert await one.asked(held.token) == await service.fresh(held.token)
 
 
-async def test_it_goes_on_from_where_a_node_stopped_to_say(
-    service: ReadingService, blind: Blind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+async def test_it_goes_on_from_where_a_node_stopped_to_say(service: ReadingService, blind: Blind) -> None:
+    service.limits.late_venues_s = 1.0
     one = service.process()
     held = await with_an_empty_pool(service, blind, one)
     blind.hidden = frozenset()
@@ -219,6 +217,7 @@ async def test_it_goes_on_from_where_a_node_stopped_to_say(
 
     one.node.instead = instead
     assert (await one.asked(held.token))["status"] == "partial"
+    service.limits.late_venues_s = 30.0
     one.node.instead = lambda call: None
     one.node.spans.clear()
     assert (await one.asked(held.token))["status"] == "complete"
@@ -275,10 +274,10 @@ async def with_a_second_pool(service: ReadingService, blind: Blind) -> Held:
 
 @pytest.mark.parametrize("traded", [True, False])
 async def test_a_place_that_is_known_no_more_is_missed_until_it_is(
-    service: ReadingService, blind: Blind, monkeypatch: pytest.MonkeyPatch, traded: bool
+    service: ReadingService, blind: Blind, traded: bool
 ) -> None:
     """Also by a process that has what another one kept meanwhile."""
-    monkeypatch.setattr(book_store, "_WRITTEN_EVERY", 1)
+    service.limits.written_every = 1
     one, held = service.process(), await with_a_second_pool(service, blind)
     assert (await one.asked(held.token))["status"] == "complete"
     read_to = service.stage.number()
@@ -318,10 +317,8 @@ async def test_standard_places_that_nobody_opened_are_not_missed(service: Readin
     assert found["status"] == "complete"
 
 
-async def test_no_launch_is_told_while_trades_may_be_missing(
-    service: ReadingService, blind: Blind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+async def test_no_launch_is_told_while_trades_may_be_missing(service: ReadingService, blind: Blind) -> None:
+    service.limits.late_venues_s = 0.3
     stage, one = service.stage, service.process()
     held = pooled(stage, V4)
     trade(held, 5)
@@ -335,8 +332,8 @@ async def test_no_launch_is_told_while_trades_may_be_missing(
         stage.pass_blocks(RANGE)
         trade(held, 3, f"trader {part}")
     blind.hidden = known
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(22, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(10, 60.0))
+    service.limits.at_once = ReadBounds(22, 60.0)
+    service.limits.piece = ReadBounds(10, 60.0)
     found = await one.asked(held.token)
     assert (found["status"], found["launch"] is None) == ("reading", False)
     blind.hidden = frozenset()

@@ -20,9 +20,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
-from roundtrip.services.holders import book_reader
 from roundtrip.services.holders.launch_bundle import LaunchBundle, LaunchGroup
 from roundtrip.services.holders.schema import TokenHolders
+from roundtrip.services.runtime.book_cache import BookCache, ReadBounds, ReadLimits
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from roundtrip_development.devnet.compile import compile_contract
@@ -523,16 +523,14 @@ async def test_a_launch_is_told_from_its_beginning_to_now(reader: PageReader, in
     assert "Launch in block" in words(whole)
 
 
-async def test_of_a_busy_token_no_more_is_told_than_is_read(
-    holding: Holding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", book_reader.ReadBounds(1, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", book_reader.ReadBounds(1, 60.0))
-    await holding.ctx.heads.refresh()
+async def test_of_a_busy_token_no_more_is_told_than_is_read(holding: Holding) -> None:
+    little = ReadBounds(1, 60.0)
+    ctx = replace(holding.ctx, books=BookCache(limits=ReadLimits(little, little)))
+    await ctx.heads.refresh()
     # Its index is a copy of one in which another test may have read the token.
-    await holding.ctx.pool.execute("TRUNCATE facts.holder_read")
-    token = "0x" + await holding.ctx.pool.fetchval(BUSIEST)
-    async with service(holding.ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:
+    await ctx.pool.execute("TRUNCATE facts.holder_read")
+    token = "0x" + await ctx.pool.fetchval(BUSIEST)
+    async with service(ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:
         page = await PageReader(url, browser).page(f"/token/{token}/holders", hx_request="true")
     assert 'hx-trigger="load delay:5s"' in page
     text = words(page)

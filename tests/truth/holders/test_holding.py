@@ -10,10 +10,9 @@ from roundtrip.chain.holders.first_block import NoArchive
 from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.services.holders import book_reader, sources
-from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.holders import sources
 from roundtrip.services.holders.collect import gather_holders
-from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.book_cache import ReadBounds
 from support import holding_expected as expected
 from support.actors import ETH, Act
 from support.holding import DEAD, SUPPLY, TOKEN, V3, V4, ZERO, Held, HoldersStage
@@ -332,8 +331,8 @@ async def test_nor_while_it_is_being_read(holding: Holding, monkeypatch: pytest.
     held.one_by_one(*(held.buy(one, ETH // 100) for one in stage.wallets("late", 30)))
     await holding.follow()
     await holding.ctx.heads.refresh()
-    monkeypatch.setattr(book_cache, "new_width", lambda: Width(10, 10))
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(20, 60.0))
+    holding.ctx.books.limits.new_width = lambda: Width(10, 10)
+    holding.ctx.books.limits.at_once = ReadBounds(20, 60.0)
     found = await gather_holders(holding.ctx, Address(held.token), Meter())
     assert (found.status, found.launch is None) == ("reading", False)
     assert found.inputs is not None
