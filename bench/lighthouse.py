@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from e2e.browser import chromium, is_there
-from e2e.ground import Ground, standing
+from e2e.ground import BrowserGround, standing
 from roundtrip_development.devnet import world
 from support.fixtures import PROJECT
 
@@ -38,7 +38,7 @@ _MARKS = ("first-contentful-paint", "largest-contentful-paint", "total-blocking-
           "cumulative-layout-shift", "total-byte-weight")  # fmt: skip
 
 
-def addresses(ground: Ground) -> dict[str, str]:
+def addresses(ground: BrowserGround) -> dict[str, str]:
     """The pages, by what they show."""
     return {
         "home": "/",

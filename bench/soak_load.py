@@ -27,7 +27,7 @@ import msgspec
 import uvloop
 
 from roundtrip.api.server.protocol import raise_file_limit
-from support.slow_clients import Slow
+from support.slow_clients import SlowClients
 
 from .soak_mix import Ask, Mix, Plan, outcome
 
@@ -279,7 +279,7 @@ async def main(plan: Plan, seed: int) -> None:
     )
     async for line in reader:
         order = json.loads(line)
-        slow = Slow(plan.port, "/v1/openapi.json", "/v1/simulate", plan.stream)
+        slow = SlowClients(plan.port, "/v1/openapi.json", "/v1/simulate", plan.stream)
         looking = [asyncio.create_task(load.stream(number)) for number in range(order.get("streams", 0))]
         async with slow.many(order.get("slow", 0)):
             await arrivals(load, rng, order["rate"], order["seconds"])

@@ -13,7 +13,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Fill, Wallet
 
 from .zoo import Case, amount_raw
@@ -79,7 +79,7 @@ class _Buyer:
         self._case, self._venue = case, venue
         at = venue.pool if venue.kind == "launchpad_curve" else None
         hook = {} if venue.hook is None else {"hook": venue.hook}
-        self._trader = Trader(
+        self._trader = MarketTrader(
             self._wallet,
             built.contracts,
             Market(case.token, venue.quote_address, at or "", venue.fee_pips, venue.tick_spacing, **hook),

@@ -8,19 +8,18 @@ import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.domain.accounts.account import Account
-from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.faulty_node import FaultyNode
 from support.fixtures import context_for
-from support.holding import Stage
-from support.keys import Clock, random_context
+from support.holding import HoldersStage
+from support.keys import random_context
 from support.made_index import MadeIndex
 from support.practising import new_account
-from support.reading import RANGE, Service, service_over
+from support.reading import RANGE, ReadingService, service_over
 from support.simulated import Strangers
 from support.tables import emptied, own_database
 from support.wallet import Wallet
@@ -31,19 +30,18 @@ MADE_BLOCK = 1000
 
 @pytest.fixture
 async def service(
-    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Service]:
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str
+) -> AsyncIterator[ReadingService]:
     """Its node gives few blocks at once."""
-    monkeypatch.setattr(book_cache, "new_width", lambda: Width(RANGE, RANGE))
-    async with service_over(ctx, Stage(rpc, built), database_url) as found:
+    async with service_over(ctx, HoldersStage(rpc, built), database_url) as found:
+        found.limits.new_width = lambda: Width(RANGE, RANGE)
         yield found
 
 
 @pytest.fixture
-def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+def busy(service: ReadingService) -> None:
     """Every token of more than some dozen transfers is."""
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
+    service.limits.at_once, service.limits.piece = ReadBounds(5, 60.0), ReadBounds(8, 60.0)
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ async def test_a_poster_that_was_not_entered_says_so() -> None:
         await Poster().post(parse_target("https://hook.example/"), b"", {})
 
 
-class Slow:
+class SlowResolver:
     """A system resolver that answers nothing until it may."""
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ class Slow:
 
 
 async def test_slow_names_of_one_owner_take_only_so_many_threads_and_others_get_theirs() -> None:
-    slow = Slow()
+    slow = SlowResolver()
     lookups = Lookups(PATIENCE_S, slow)
     evil = [asyncio.ensure_future(lookups.resolve(f"h{number}.evil.example", 1)) for number in range(50)]
     good = asyncio.ensure_future(lookups.resolve("hook.good.example", 1))
@@ -171,7 +171,7 @@ async def test_slow_names_of_one_owner_take_only_so_many_threads_and_others_get_
 
 
 async def test_no_more_threads_than_there_may_be_look_names_up() -> None:
-    slow = Slow()
+    slow = SlowResolver()
     lookups = Lookups(PATIENCE_S, slow)
     many = [asyncio.ensure_future(lookups.resolve(f"hook.owner{number}.example", 1)) for number in range(60)]
     await slow.reached(MAX_THREADS)
@@ -181,7 +181,7 @@ async def test_no_more_threads_than_there_may_be_look_names_up() -> None:
 
 
 async def test_a_name_that_takes_too_long_is_given_up_and_its_thread_counts_until_it_ends() -> None:
-    slow = Slow()
+    slow = SlowResolver()
     lookups = Lookups(0.05, slow)
     for number in range(MAX_THREADS_OF_ONE):
         with pytest.raises(OSError, match="too long"):
@@ -196,7 +196,7 @@ async def test_a_name_that_takes_too_long_is_given_up_and_its_thread_counts_unti
 
 
 async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> None:
-    slow = Slow()
+    slow = SlowResolver()
     lookups = Lookups(0.2, slow)
     async with Poster(resolver=lookups) as poster:
         replies = await asyncio.gather(
@@ -215,7 +215,7 @@ async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> N
 
 
 async def test_good_addresses_are_kept_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = Slow()
+    slow = SlowResolver()
     slow.may.set()
     clock = [1000.0]
     monkeypatch.setattr("aiohttp.connector.monotonic", lambda: clock[0])
@@ -227,7 +227,7 @@ async def test_good_addresses_are_kept_for_a_minute(monkeypatch: pytest.MonkeyPa
 
 
 async def test_of_a_name_with_many_addresses_the_first_few_are_tried() -> None:
-    slow = Slow()
+    slow = SlowResolver()
     slow.may.set()
     slow.found = [(socket.AF_INET, f"10.0.0.{number}") for number in range(200)]
     assert len(await Lookups(PATIENCE_S, slow).resolve("hook.example", 1)) == MAX_ADDRESSES
@@ -246,7 +246,7 @@ async def test_a_name_that_leads_nowhere_and_one_that_is_none() -> None:
 
 
 async def test_a_name_that_is_never_answered_holds_nobody() -> None:
-    slow = Slow()
+    slow = SlowResolver()
     async with Poster(timeout_s=0.1, resolver=Lookups(PATIENCE_S, slow)) as poster:
         reply = await poster.post(parse_target("https://hook.example/"), b"", {})
     assert (reply.status, reply.error) == (None, "no answer within 0.1 s")

@@ -29,8 +29,8 @@ from support.python_clients import (
     CHECK,
     DOCUMENT,
     KEY,
-    Scripted,
-    Step,
+    ClientStep,
+    ScriptedClient,
     answer,
     events,
     example_of,
@@ -73,8 +73,8 @@ OPERATIONS = {
 
 
 @pytest.fixture(params=[False, True], ids=["blocking", "async"])
-def scripted(request: pytest.FixtureRequest) -> Callable[..., Scripted]:
-    return lambda *steps, **more: Scripted(request.param, list(steps), **more)
+def scripted(request: pytest.FixtureRequest) -> Callable[..., ScriptedClient]:
+    return lambda *steps, **more: ScriptedClient(request.param, list(steps), **more)
 
 
 def test_every_operation_is_a_call() -> None:
@@ -107,7 +107,9 @@ def test_a_call_is_as_the_document_says(name: str) -> None:
     assert wanted == [type(call.body).__name__]
 
 
-def test_an_answer_is_typed_and_the_request_has_key_and_parameters(scripted: Callable[..., Scripted]) -> None:
+def test_an_answer_is_typed_and_the_request_has_key_and_parameters(
+    scripted: Callable[..., ScriptedClient],
+) -> None:
     client = scripted(answer(), answer(), answer(example_of("/v1/keys", "post")))
     check = client.method("check", TOKEN)
     assert (check.verdict.level, check.trade.round_trip_loss_bps) == ("ok", 60)
@@ -123,7 +125,7 @@ def test_an_answer_is_typed_and_the_request_has_key_and_parameters(scripted: Cal
     assert json.loads(third.content) == {"address": TOKEN, "signature": "0x", "label": "", "agent": True}
 
 
-def test_values_and_fields_of_a_later_service_are_read(scripted: Callable[..., Scripted]) -> None:
+def test_values_and_fields_of_a_later_service_are_read(scripted: Callable[..., ScriptedClient]) -> None:
     later = {**CHECK, "flags": ["of_tomorrow"], "more": 1}
     assert scripted(answer(later)).method("check", TOKEN).flags == ["of_tomorrow"]
 
@@ -141,7 +143,7 @@ def test_values_and_fields_of_a_later_service_are_read(scripted: Callable[..., S
     ids=["limit", "busy", "node", "network", "proxy", "cut"],
 )
 def test_what_passes_is_waited_for(
-    scripted: Callable[..., Scripted], steps: list[Step | Exception], slept: list[float]
+    scripted: Callable[..., ScriptedClient], steps: list[ClientStep | Exception], slept: list[float]
 ) -> None:
     client = scripted(*steps, answer())
     assert client.method("check", TOKEN).address == TOKEN
@@ -160,7 +162,7 @@ def test_what_passes_is_waited_for(
     ],
 )
 def test_what_does_not_pass_is_raised_at_once_with_the_requests_id(
-    scripted: Callable[..., Scripted], step: Step, code: str
+    scripted: Callable[..., ScriptedClient], step: ClientStep, code: str
 ) -> None:
     client = scripted(step)
     with pytest.raises(ServiceError, match="request rrrrrrrr") as raised:
@@ -170,7 +172,7 @@ def test_what_does_not_pass_is_raised_at_once_with_the_requests_id(
     assert (client.slept, len(client.asked)) == ([], 1)
 
 
-def test_attempts_end(scripted: Callable[..., Scripted]) -> None:
+def test_attempts_end(scripted: Callable[..., ScriptedClient]) -> None:
     client = scripted(*(refusal(503, "busy") for _ in range(2)), retries=Retries(attempts=2))
     with pytest.raises(ServiceError):
         client.method("check", TOKEN)
@@ -184,7 +186,7 @@ def test_attempts_end(scripted: Callable[..., Scripted]) -> None:
     "step", [httpx2.ReadTimeout("slow"), refusal(503, "busy", retry_after="1"), refusal(502, "upstream")]
 )
 def test_what_must_not_happen_twice_is_sent_again_only_if_it_did_not_happen(
-    scripted: Callable[..., Scripted], step: Step | Exception
+    scripted: Callable[..., ScriptedClient], step: ClientStep | Exception
 ) -> None:
     made = example_of("/v1/keys", "post")
     client = scripted(
@@ -198,7 +200,7 @@ def test_what_must_not_happen_twice_is_sent_again_only_if_it_did_not_happen(
 
 
 @pytest.mark.parametrize("body", ["<html>", "{}", ""])
-def test_an_answer_that_is_none_is_an_error(scripted: Callable[..., Scripted], body: str) -> None:
+def test_an_answer_that_is_none_is_an_error(scripted: Callable[..., ScriptedClient], body: str) -> None:
     with pytest.raises(UnreadableAnswer, match=r"Check.*request rrrrrrrr"):
         scripted(text_answer(body)).method("check", TOKEN)
 
@@ -214,7 +216,7 @@ def test_retry_after_names_seconds_or_a_date(text: str | None, wait_s: float | N
     assert read_retry_after(text, NOW_S) == wait_s
 
 
-def test_lines_come_one_by_one_and_a_cut_is_an_error(scripted: Callable[..., Scripted]) -> None:
+def test_lines_come_one_by_one_and_a_cut_is_an_error(scripted: Callable[..., ScriptedClient]) -> None:
     line = json.dumps(example_of("/v1/checks", "post"))
     found: list[models.CheckLine] = []
     client = scripted(refusal(503, "busy", retry_after="1"), lines(line[:50], line[50:] + "\n", line + "\n"))
@@ -231,7 +233,7 @@ def event(number: int, kind: str = "verdict") -> str:
     return f"id: {number}\nevent: {kind}\ndata: {data}\n\n"
 
 
-def test_a_stream_goes_on_after_its_last_event(scripted: Callable[..., Scripted]) -> None:
+def test_a_stream_goes_on_after_its_last_event(scripted: Callable[..., ScriptedClient]) -> None:
     client = scripted(
         events("retry: 750\nid: 1\n\n", event(2)[:30], event(2)[30:], ": still there\nid: 3\n\n", cut=True),
         *(httpx2.ConnectError("refused") for _ in range(6)),
@@ -251,7 +253,7 @@ def test_a_stream_goes_on_after_its_last_event(scripted: Callable[..., Scripted]
 
 @pytest.mark.parametrize(("retry_ms", "pause_s"), [("0", 0.5), ("99999999999", 60.0), ("x", 1.0)])
 def test_a_service_cannot_make_a_client_hurry_or_sleep_for_ever(
-    scripted: Callable[..., Scripted], retry_ms: str, pause_s: float
+    scripted: Callable[..., ScriptedClient], retry_ms: str, pause_s: float
 ) -> None:
     client = scripted(events(f"retry: {retry_ms}\nid: 1\n\n"), events(event(2)))
     client.stream(1)
@@ -262,14 +264,14 @@ MIB = "x" * 2**20
 
 
 @pytest.mark.parametrize("status", [200, 503])
-def test_a_body_is_read_to_a_limit(scripted: Callable[..., Scripted], status: int) -> None:
-    client = scripted(Step(status, [MIB] * 17, {}))
+def test_a_body_is_read_to_a_limit(scripted: Callable[..., ScriptedClient], status: int) -> None:
+    client = scripted(ClientStep(status, [MIB] * 17, {}))
     with pytest.raises(UnreadableAnswer, match="longer than 16,777,216 bytes"):
         client.send(CALLS["health"])
     assert not client.slept
 
 
-def test_a_line_and_an_event_are_read_to_a_limit(scripted: Callable[..., Scripted]) -> None:
+def test_a_line_and_an_event_are_read_to_a_limit(scripted: Callable[..., ScriptedClient]) -> None:
     found: list[models.CheckLine] = []
     for parts in ([MIB, MIB], [MIB + "x\n"]):
         with pytest.raises(UnreadableAnswer, match="a line is longer"):
@@ -281,7 +283,7 @@ def test_a_line_and_an_event_are_read_to_a_limit(scripted: Callable[..., Scripte
 
 
 def test_a_stream_that_never_opened_fails_and_so_does_a_key_that_was_revoked(
-    scripted: Callable[..., Scripted],
+    scripted: Callable[..., ScriptedClient],
 ) -> None:
     client = scripted(*(httpx2.ConnectError("refused") for _ in range(4)))
     with pytest.raises(ConnectionFailed):

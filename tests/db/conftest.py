@@ -6,8 +6,8 @@ import asyncpg
 import pytest
 
 from roundtrip.store.server.rows import Connection
-from support.channels import Street
-from support.flagged import Ground, emptied_accounts
+from support.channels import ChannelStreet
+from support.flagged import FlagGround, emptied_accounts
 from support.tables import own_database
 
 HALF = (2**31).to_bytes(4, "big") + b"\0" * 28
@@ -40,20 +40,20 @@ async def own(database_url: str) -> AsyncIterator[Connection]:
 
 
 @pytest.fixture
-async def ground(url: str) -> AsyncIterator[Ground]:
+async def ground(url: str) -> AsyncIterator[FlagGround]:
     """An index with tokens that can be flagged, and nobody in it yet."""
     async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
         await emptied_accounts(index)
-        made = Ground(pool, index)
+        made = FlagGround(pool, index)
         await made.begin()
         yield made
 
 
 @pytest.fixture
-async def street(url: str) -> AsyncIterator[Street]:
+async def street(url: str) -> AsyncIterator[ChannelStreet]:
     """Receivers, and nothing to be sent yet."""
     async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
         await pool.execute(
             "TRUNCATE jobs.job, accounts.host_minute; DELETE FROM accounts.secret WHERE name = 'seal'"
         )
-        yield Street(pool, draw=lambda: HALF)
+        yield ChannelStreet(pool, draw=lambda: HALF)

@@ -6,8 +6,9 @@ import aiohttp
 import pytest
 
 from roundtrip.services.runtime.context import Context
-from support.console_house import House, house_of
-from support.keys import Clock, random_context
+from support.clocks import Clock
+from support.console_house import ConsoleHouse, house_of
+from support.keys import random_context
 from support.serving import service
 
 
@@ -24,7 +25,7 @@ async def base_url(ctx: Context) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def house(indexed: Context) -> AsyncIterator[House]:
+async def house(indexed: Context) -> AsyncIterator[ConsoleHouse]:
     """The pages over an index of the local chain."""
     clock = Clock()
     async with house_of(random_context(indexed, clock), clock) as found:

@@ -151,7 +151,7 @@ async def visiting(
 
 
 @dataclass(frozen=True, slots=True)
-class Wallet:
+class AnnouncedWallet:
     """One that announces itself. ``person``: whose account it says it is. ``signs``: who signs in truth;
     None: he refuses."""
 
@@ -160,7 +160,7 @@ class Wallet:
     signs: Person | None
 
 
-async def install(visitor: Visitor, *wallets: Wallet) -> None:
+async def install(visitor: Visitor, *wallets: AnnouncedWallet) -> None:
     """Puts wallets into the browser, as extensions do it (EIP-6963, EIP-1193). They sign here."""
 
     async def sign(number: int, text_hex: str) -> str | None:
@@ -199,7 +199,7 @@ _ANNOUNCE = """(() => {
 
 async def sign_in(visitor: Visitor, person: Person) -> None:
     """By a wallet of his; the page is his account."""
-    await install(visitor, Wallet("Test wallet", person, person))
+    await install(visitor, AnnouncedWallet("Test wallet", person, person))
     await visitor.open("/sign-in")
     await visitor.page.get_by_role("button", name="Sign in with Test wallet").click()
     await visitor.page.wait_for_url("**/account")

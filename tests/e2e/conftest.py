@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser
 
 from e2e.browser import Visitor, browsing, sign_in, visiting
-from e2e.ground import Ground, standing
+from e2e.ground import BrowserGround, standing
 from roundtrip_development.devnet.world import Built, DevnetFolders
 from support.keys import Person
 
@@ -28,13 +28,13 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-async def ground(places: DevnetFolders, built: Built) -> AsyncIterator[Ground]:
+async def ground(places: DevnetFolders, built: Built) -> AsyncIterator[BrowserGround]:
     async with standing(places, built) as found:
         yield found
 
 
 @pytest.fixture
-async def newcomer(browser: Browser, ground: Ground) -> AsyncIterator[Visitor]:
+async def newcomer(browser: Browser, ground: BrowserGround) -> AsyncIterator[Visitor]:
     """Somebody without an account."""
     await ground.keep_moving()
     async with visiting(browser, ground.url) as found:

@@ -48,7 +48,7 @@ _TOOLS = {operation.name: operation for operation in OPERATIONS}
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class BrowserGround:
     """``strange``: the launches of ``STRANGE``. ``transaction``: a buy of the first of them."""
 
     url: str
@@ -125,7 +125,7 @@ class Ground:
 
 
 @contextlib.asynccontextmanager
-async def standing(at: world.DevnetFolders, built: world.Built) -> AsyncIterator[Ground]:
+async def standing(at: world.DevnetFolders, built: world.Built) -> AsyncIterator[BrowserGround]:
     """The ground, until the block ends. Raises TimeoutError where the cast does not come to its end."""
     with tour.make_demo_folder(at) as var:
         async with tour.start_demo(var) as running:
@@ -135,7 +135,7 @@ async def standing(at: world.DevnetFolders, built: world.Built) -> AsyncIterator
             )
             strange, transaction = await asyncio.to_thread(_launch_strange, rpc_url, built)
             await _until_named(url, strange)
-            yield Ground(url, rpc_url, built, choose_tokens(built), strange, transaction)
+            yield BrowserGround(url, rpc_url, built, choose_tokens(built), strange, transaction)
 
 
 def _launch_strange(rpc_url: str, built: world.Built) -> tuple[dict[str, CurveToken], str]:

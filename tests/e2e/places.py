@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from e2e.ground import Ground
+from e2e.ground import BrowserGround
 from roundtrip.console.pages.account import ROOMS
 from roundtrip.console.pages.boards import BOARDS
 from roundtrip.console.routes import PAGES
@@ -43,13 +43,13 @@ class NoExample(Exception):
     """A page of the table has a parameter for which no value is known here."""
 
 
-def examples(ground: Ground) -> list[Example]:
+def examples(ground: BrowserGround) -> list[Example]:
     """Of every page that is got, by its row. Raises NoExample."""
     rows = {page.path: page.signed_in for page in PAGES if page.method == "GET"}
     return [Example(row, path, signed_in) for row, signed_in in rows.items() for path in _paths(row, ground)]
 
 
-def _paths(row: str, ground: Ground) -> Iterator[str]:
+def _paths(row: str, ground: BrowserGround) -> Iterator[str]:
     parameters = re.findall(r"\{.*?\}", row)
     if not parameters:
         yield from (row + more for more in _ASKED.get(row, ("",)))
@@ -61,7 +61,7 @@ def _paths(row: str, ground: Ground) -> Iterator[str]:
     yield from (row.replace(parameters[0], value) for value in found)
 
 
-def _values(ground: Ground) -> dict[str, list[str]]:
+def _values(ground: BrowserGround) -> dict[str, list[str]]:
     """By how a row begins."""
     tokens = [ground.fair, ground.trap, *(one.token for one in ground.strange.values())]
     return {

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.async_api import Browser
 
 from e2e.browser import DESKTOP, PHONE, browsing, furnish, is_there, sign_in, visiting
-from e2e.ground import Ground, standing
+from e2e.ground import BrowserGround, standing
 from e2e.places import WHOLE, examples, is_whole
 from roundtrip_development.devnet import world
 from support.keys import Person
@@ -28,7 +28,7 @@ async def main() -> None:
     print(f"{len(list(FOLDER.iterdir()))} screenshots are in {FOLDER.relative_to(PROJECT)}")
 
 
-async def _take(browser: Browser, ground: Ground, device: str, size: tuple[int, int]) -> None:
+async def _take(browser: Browser, ground: BrowserGround, device: str, size: tuple[int, int]) -> None:
     async with visiting(browser, ground.url, size) as member, visiting(browser, ground.url, size) as newcomer:
         await sign_in(member, Person())
         await furnish(member, ground.fair, ground.buyer, ground.strange["script"].token)

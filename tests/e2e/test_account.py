@@ -6,8 +6,8 @@ import re
 import aiohttp
 from playwright.async_api import expect
 
-from e2e.browser import Visitor, Wallet, install
-from e2e.ground import Ground
+from e2e.browser import AnnouncedWallet, Visitor, install
+from e2e.ground import BrowserGround
 from support.keys import Person
 
 PATIENCE_S, LOOK_S = 60.0, 0.5
@@ -29,7 +29,9 @@ async def test_who_has_two_wallets_chooses_and_the_cookie_is_nobody_elses(
     newcomer: Visitor, person: Person
 ) -> None:
     page, other = newcomer.page, Person()
-    await install(newcomer, Wallet("First", other, other), Wallet("Second <b>", person, person))
+    await install(
+        newcomer, AnnouncedWallet("First", other, other), AnnouncedWallet("Second <b>", person, person)
+    )
     await newcomer.open("/sign-in")
     wallets = page.get_by_role("group", name="Wallets in this browser").get_by_role("button")
     await expect(wallets).to_have_text(["Sign in with First", "Sign in with Second <b>"])
@@ -48,7 +50,7 @@ async def test_who_has_two_wallets_chooses_and_the_cookie_is_nobody_elses(
 
 
 async def test_who_refuses_to_sign_is_told_that_nothing_happened(newcomer: Visitor, person: Person) -> None:
-    await install(newcomer, Wallet("Shy", person, None))
+    await install(newcomer, AnnouncedWallet("Shy", person, None))
     await newcomer.open("/sign-in")
     await newcomer.page.get_by_role("button", name="Sign in with Shy").click()
     await expect(newcomer.page.get_by_role("status")).to_have_text(
@@ -60,7 +62,7 @@ async def test_who_refuses_to_sign_is_told_that_nothing_happened(newcomer: Visit
 
 async def test_a_signature_of_another_wallet_opens_nothing(newcomer: Visitor, person: Person) -> None:
     newcomer.expected.append("status of 401")
-    await install(newcomer, Wallet("Liar", person, Person()))
+    await install(newcomer, AnnouncedWallet("Liar", person, Person()))
     await newcomer.open("/sign-in")
     async with newcomer.page.expect_navigation():
         await newcomer.page.get_by_role("button", name="Sign in with Liar").click()
@@ -127,7 +129,7 @@ async def _status_of(url: str, key: str) -> int:
 # --- flagging --------------------------------------------------------------------------------------
 
 
-async def test_a_token_is_flagged_on_its_page(member: Visitor, ground: Ground) -> None:
+async def test_a_token_is_flagged_on_its_page(member: Visitor, ground: BrowserGround) -> None:
     page = member.page
     await member.open(f"/token/{ground.fair}")
     flags = page.locator("#flags")
@@ -146,7 +148,7 @@ async def test_a_token_is_flagged_on_its_page(member: Visitor, ground: Ground) -
 # --- watching --------------------------------------------------------------------------------------
 
 
-async def test_a_rule_hits_and_the_inbox_tells(member: Visitor, ground: Ground) -> None:
+async def test_a_rule_hits_and_the_inbox_tells(member: Visitor, ground: BrowserGround) -> None:
     page = member.page
     await page.get_by_role("link", name="Watch").click()
     await page.get_by_label("Alert me about").fill(f"any buying on {ground.fair}")
@@ -184,7 +186,7 @@ async def practise(member: Visitor, token: str) -> None:
     await member.send("Buy with pretend eth")
 
 
-async def test_a_practice_trade_there_and_back(member: Visitor, ground: Ground) -> None:
+async def test_a_practice_trade_there_and_back(member: Visitor, ground: BrowserGround) -> None:
     page = member.page
     await practise(member, ground.fair)
     await expect(page.get_by_role("status")).to_contain_text("0.1")
@@ -198,7 +200,7 @@ async def test_a_practice_trade_there_and_back(member: Visitor, ground: Ground) 
         await expect(row.locator(f'a[href="/token/{ground.fair}"]')).to_be_visible()
 
 
-async def test_a_trap_is_not_practised_to_a_profit(member: Visitor, ground: Ground) -> None:
+async def test_a_trap_is_not_practised_to_a_profit(member: Visitor, ground: BrowserGround) -> None:
     """What cannot be sold is refused as it would be on the chain."""
     page = member.page
     await practise(member, ground.trap)

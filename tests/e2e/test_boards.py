@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, Route, expect
 
 from e2e.browser import Visitor
-from e2e.ground import Ground, asked
+from e2e.ground import BrowserGround, asked
 from roundtrip.console.pages.boards import BOARDS
 
 _WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -128,7 +128,7 @@ async def _hold_stream(page: Page, board: str) -> dict[str, str]:
     return sent
 
 
-async def test_the_search_suggests_what_begins_so(newcomer: Visitor, ground: Ground) -> None:
+async def test_the_search_suggests_what_begins_so(newcomer: Visitor, ground: BrowserGround) -> None:
     page = newcomer.page
     token = (await asked(ground.url, "look_up", query=ground.fair))["token"]
     await newcomer.open("/status")

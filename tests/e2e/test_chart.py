@@ -4,11 +4,11 @@ import pytest
 from playwright.async_api import Browser, Locator, expect
 
 from e2e.browser import DESKTOP, PHONE, Visitor, visiting
-from e2e.ground import Ground
+from e2e.ground import BrowserGround
 
 
 async def test_the_chart_is_drawn_once_it_is_seen_and_other_candles_can_be_chosen(
-    newcomer: Visitor, ground: Ground
+    newcomer: Visitor, ground: BrowserGround
 ) -> None:
     page = newcomer.page
     await newcomer.open(f"/token/{ground.fair}")
@@ -23,7 +23,7 @@ async def test_the_chart_is_drawn_once_it_is_seen_and_other_candles_can_be_chose
     await expect(chart.get_by_role("row")).not_to_have_count(1)
 
 
-async def test_a_trade_appears_while_the_page_is_open(newcomer: Visitor, ground: Ground) -> None:
+async def test_a_trade_appears_while_the_page_is_open(newcomer: Visitor, ground: BrowserGround) -> None:
     page = newcomer.page
     await newcomer.open(f"/token/{ground.fair}/trades")
     trades = page.get_by_role("region", name="The newest trades")
@@ -34,7 +34,9 @@ async def test_a_trade_appears_while_the_page_is_open(newcomer: Visitor, ground:
     await expect(page.get_by_text("Live", exact=True)).to_be_visible()
 
 
-async def test_a_page_that_is_cut_off_says_so_and_keeps_its_rows(newcomer: Visitor, ground: Ground) -> None:
+async def test_a_page_that_is_cut_off_says_so_and_keeps_its_rows(
+    newcomer: Visitor, ground: BrowserGround
+) -> None:
     page = newcomer.page
     newcomer.expected.append("ERR_ABORTED")
     await newcomer.open(f"/token/{ground.fair}/trades")
@@ -47,7 +49,7 @@ async def test_a_page_that_is_cut_off_says_so_and_keeps_its_rows(newcomer: Visit
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 async def test_without_scripts_there_is_a_line_and_a_table(
-    browser: Browser, ground: Ground, size: tuple[int, int]
+    browser: Browser, ground: BrowserGround, size: tuple[int, int]
 ) -> None:
     async with visiting(browser, ground.url, size, java_script_enabled=False) as reader:
         await reader.page.goto(f"{reader.url}/token/{ground.fair}/chart")
@@ -58,7 +60,7 @@ async def test_without_scripts_there_is_a_line_and_a_table(
 
 
 async def test_on_a_phone_two_fingers_zoom_the_chart_and_one_moves_it(
-    browser: Browser, ground: Ground
+    browser: Browser, ground: BrowserGround
 ) -> None:
     async with visiting(browser, ground.url, PHONE, has_touch=True, is_mobile=True) as reader:
         await reader.open(f"/token/{ground.fair}/chart?span=1d")

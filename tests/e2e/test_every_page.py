@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, Response
 
 from e2e.browser import AXE, DESKTOP, PHONE, SMALL_PHONE, Visitor, furnish, sign_in, visiting
-from e2e.ground import Ground
+from e2e.ground import BrowserGround
 from e2e.places import PIECES, WHOLE, Example, examples, is_whole
 from roundtrip.console.support.page_request import COOKIE
 from support.keys import Person
@@ -21,7 +21,7 @@ GRAVE = ("serious", "critical")
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Visitors:
     """Somebody who is in, somebody who is not, and where they can go."""
 
     member: Visitor
@@ -34,16 +34,16 @@ class House:
 
 
 @pytest.fixture(scope="module")
-async def house(browser: Browser, ground: Ground) -> AsyncIterator[House]:
+async def house(browser: Browser, ground: BrowserGround) -> AsyncIterator[Visitors]:
     async with visiting(browser, ground.url) as newcomer, visiting(browser, ground.url) as member:
         for visitor in (newcomer, member):
             await visitor.context.add_init_script(path=AXE)
         await sign_in(member, Person())
         await furnish(member, ground.fair, ground.buyer, ground.strange["script"].token)
-        yield House(member, newcomer, examples(ground))
+        yield Visitors(member, newcomer, examples(ground))
 
 
-async def test_every_row_of_the_table_is_a_page_or_known_as_a_piece(house: House) -> None:
+async def test_every_row_of_the_table_is_a_page_or_known_as_a_piece(house: Visitors) -> None:
     cookie = await house.member.cookie()
     assert cookie is not None
     sent = f"{COOKIE}={cookie['value']}"
@@ -53,7 +53,7 @@ async def test_every_row_of_the_table_is_a_page_or_known_as_a_piece(house: House
 
 
 @pytest.mark.parametrize("row", WHOLE)
-async def test_nothing_grave_for_who_sees_or_moves_otherwise(house: House, row: str) -> None:
+async def test_nothing_grave_for_who_sees_or_moves_otherwise(house: Visitors, row: str) -> None:
     """By axe-core, light and dark, on a desk and on a phone, where tables scroll."""
     found: list[str] = []
     for example in _of(house, row):
@@ -83,7 +83,7 @@ async def violations(visitor: Visitor) -> list[str]:
 
 
 @pytest.mark.parametrize("row", WHOLE)
-async def test_a_phone_need_not_be_scrolled_sideways(house: House, row: str) -> None:
+async def test_a_phone_need_not_be_scrolled_sideways(house: Visitors, row: str) -> None:
     wide = []
     for example in _of(house, row):
         visitor = house.who(example)[0]
@@ -96,7 +96,7 @@ async def test_a_phone_need_not_be_scrolled_sideways(house: House, row: str) -> 
 
 
 @pytest.mark.parametrize("row", WHOLE)
-async def test_all_that_a_page_loads_is_light(browser: Browser, house: House, row: str) -> None:
+async def test_all_that_a_page_loads_is_light(browser: Browser, house: Visitors, row: str) -> None:
     """With nothing kept from before, its pieces counted in."""
     heavy = []
     for example in _of(house, row):
@@ -117,7 +117,7 @@ async def _bytes_of(response: Response) -> int:
     return (await response.request.sizes())["responseBodySize"]
 
 
-def _of(house: House, row: str) -> list[Example]:
+def _of(house: Visitors, row: str) -> list[Example]:
     found = [one for one in house.places if one.pattern == row]
     assert found
     return found

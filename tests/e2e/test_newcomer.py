@@ -6,17 +6,17 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from e2e.browser import Visitor, visiting
-from e2e.ground import Ground, asked
+from e2e.ground import BrowserGround, asked
 from roundtrip.console.pages.boards import BOARDS
 
 
-async def symbol_of(ground: Ground, token: str) -> str:
+async def symbol_of(ground: BrowserGround, token: str) -> str:
     found = await asked(ground.url, "look_up", query=token)
     return str(found["token"]["symbol"])
 
 
 async def test_from_the_front_by_a_symbol_to_the_verdict_and_who_holds_it(
-    newcomer: Visitor, ground: Ground
+    newcomer: Visitor, ground: BrowserGround
 ) -> None:
     page = newcomer.page
     assert await newcomer.open("/") == 200
@@ -36,14 +36,14 @@ async def test_from_the_front_by_a_symbol_to_the_verdict_and_who_holds_it(
     await expect(grid.get_by_role("row")).not_to_have_count(0)
 
 
-async def test_a_trap_says_so_in_a_word(newcomer: Visitor, ground: Ground) -> None:
+async def test_a_trap_says_so_in_a_word(newcomer: Visitor, ground: BrowserGround) -> None:
     await newcomer.open(f"/token/{ground.trap}")
     card = newcomer.page.get_by_role("article")
     await expect(card.locator(".word")).to_contain_text("Honeypot: you cannot sell")
     await expect(card).to_contain_text('The token says "trading not open"')
 
 
-async def test_another_size_is_tried_on_the_page(newcomer: Visitor, ground: Ground) -> None:
+async def test_another_size_is_tried_on_the_page(newcomer: Visitor, ground: BrowserGround) -> None:
     page = newcomer.page
     await newcomer.open(f"/token/{ground.fair}")
     sizes = page.get_by_role("region", name="At your size")
@@ -59,7 +59,7 @@ async def test_another_size_is_tried_on_the_page(newcomer: Visitor, ground: Grou
     await expect(page.get_by_role("article")).to_contain_text("Insiders hold")
 
 
-async def test_the_front_shows_what_moves(newcomer: Visitor, ground: Ground) -> None:
+async def test_the_front_shows_what_moves(newcomer: Visitor, ground: BrowserGround) -> None:
     await newcomer.open("/")
     await expect(newcomer.page.locator(f'main a[href="/token/{ground.fair}"]').first).to_be_visible()
 
@@ -81,7 +81,7 @@ async def test_a_board_shows_rows_that_lead_on(newcomer: Visitor, board: str) ->
 
 
 async def test_the_league_the_chain_and_the_words_of_a_wallet_and_a_transaction(
-    newcomer: Visitor, ground: Ground
+    newcomer: Visitor, ground: BrowserGround
 ) -> None:
     page = newcomer.page
     await newcomer.open("/league")
@@ -106,7 +106,7 @@ async def test_what_is_not_there_is_told(newcomer: Visitor) -> None:
     await expect(newcomer.page.get_by_role("alert")).to_contain_text("bad_address")
 
 
-async def test_by_keyboard_alone(newcomer: Visitor, ground: Ground) -> None:
+async def test_by_keyboard_alone(newcomer: Visitor, ground: BrowserGround) -> None:
     page = newcomer.page
     await newcomer.open("/status")
     await page.keyboard.press("Tab")
@@ -135,7 +135,7 @@ async def test_by_keyboard_alone(newcomer: Visitor, ground: Ground) -> None:
 
 
 async def test_without_scripts_everything_that_needs_no_account_is_there(
-    browser: Browser, ground: Ground
+    browser: Browser, ground: BrowserGround
 ) -> None:
     async with visiting(browser, ground.url, java_script_enabled=False) as plain:
         page = plain.page

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from playwright.async_api import Route, expect
 
 from e2e.browser import Visitor
-from e2e.ground import Ground
+from e2e.ground import BrowserGround
 
 
 async def test_times_are_told_as_people_tell_them_and_exact_on_a_click(
-    newcomer: Visitor, ground: Ground
+    newcomer: Visitor, ground: BrowserGround
 ) -> None:
     await newcomer.open(f"/transaction/{ground.transaction}")
     time = newcomer.page.locator("time[data-ago]").first
@@ -35,7 +35,7 @@ async def test_a_slash_goes_to_the_search_and_is_a_slash_there(newcomer: Visitor
 
 
 async def test_a_piece_beyond_a_limit_keeps_what_is_there_and_comes_by_itself(
-    newcomer: Visitor, ground: Ground
+    newcomer: Visitor, ground: BrowserGround
 ) -> None:
     newcomer.expected += ["429 (Too Many Requests)", "Response Status Error Code 429"]
     refused: list[str] = []

@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from e2e.browser import Visitor
-from e2e.ground import STRANGE, Ground
+from e2e.ground import STRANGE, BrowserGround
 from e2e.test_account import wait_for_a_hit
 from roundtrip.domain.base import names
 
@@ -34,7 +34,7 @@ async def is_text(visitor: Visitor, *texts: str) -> None:
 
 
 @pytest.mark.parametrize("which", STRANGE)
-async def test_on_the_card_of_a_token(newcomer: Visitor, ground: Ground, which: str) -> None:
+async def test_on_the_card_of_a_token(newcomer: Visitor, ground: BrowserGround, which: str) -> None:
     await newcomer.open(f"/token/{ground.strange[which].token}")
     name, symbol = shown(which)
     await is_text(newcomer, name, symbol)
@@ -44,12 +44,12 @@ async def test_on_the_card_of_a_token(newcomer: Visitor, ground: Ground, which: 
 
 
 @pytest.mark.parametrize("board", ["moving_now", "graduating_soon"])
-async def test_on_boards(newcomer: Visitor, ground: Ground, board: str) -> None:
+async def test_on_boards(newcomer: Visitor, ground: BrowserGround, board: str) -> None:
     await newcomer.open(f"/boards/{board}")
     await is_text(newcomer, *(shown(which)[1] for which in STRANGE))
 
 
-async def test_in_a_wallet_and_a_transaction(newcomer: Visitor, ground: Ground) -> None:
+async def test_in_a_wallet_and_a_transaction(newcomer: Visitor, ground: BrowserGround) -> None:
     await newcomer.open(f"/wallet/{ground.buyer}")
     await is_text(newcomer, *(shown(which)[1] for which in STRANGE))
     await newcomer.open(f"/transaction/{ground.transaction}")
@@ -67,7 +67,7 @@ async def test_where_it_is_looked_for(newcomer: Visitor) -> None:
         await is_text(newcomer, text)
 
 
-async def test_in_the_inbox(member: Visitor, ground: Ground) -> None:
+async def test_in_the_inbox(member: Visitor, ground: BrowserGround) -> None:
     for which in STRANGE:
         await member.open("/account/watch")
         await member.page.get_by_label("Alert me about").fill(f"any buying on {ground.strange[which].token}")
@@ -78,7 +78,7 @@ async def test_in_the_inbox(member: Visitor, ground: Ground) -> None:
         await is_text(member, shown(which)[1])
 
 
-async def test_in_practice(member: Visitor, ground: Ground) -> None:
+async def test_in_practice(member: Visitor, ground: BrowserGround) -> None:
     for which in STRANGE:
         await member.open("/account/practice")
         await member.page.get_by_label("Token’s address").fill(ground.strange[which].token)

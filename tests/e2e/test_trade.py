@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from e2e.browser import AXE, Visitor
-from e2e.ground import Ground
+from e2e.ground import BrowserGround
 from e2e.test_every_page import violations
 
 MAX = "f" * 64
@@ -59,13 +59,13 @@ async def install_sender(
 
 
 @pytest.fixture
-def trader(ground: Ground) -> str:
+def trader(ground: BrowserGround) -> str:
     """An account whose key the local node has."""
     return ground.built.accounts[7]
 
 
 async def test_from_the_board_over_the_token_to_a_buy_and_a_sell(
-    newcomer: Visitor, ground: Ground, trader: str
+    newcomer: Visitor, ground: BrowserGround, trader: str
 ) -> None:
     refused: set[str] = {"eth_sendTransaction"}
     sent = await install_sender(newcomer, ground.rpc_url, trader, refused)
@@ -108,7 +108,7 @@ async def test_from_the_board_over_the_token_to_a_buy_and_a_sell(
     assert 0.09 < got < 0.1
 
 
-async def test_a_reload_sends_nothing_twice(newcomer: Visitor, ground: Ground, trader: str) -> None:
+async def test_a_reload_sends_nothing_twice(newcomer: Visitor, ground: BrowserGround, trader: str) -> None:
     refused: set[str] = set()
     await install_sender(newcomer, ground.rpc_url, trader, refused)
     page, trade = newcomer.page, f"/trade?token={ground.built.tokens['plain']}&from={trader}&amount=0.01"
@@ -139,7 +139,7 @@ async def test_a_reload_sends_nothing_twice(newcomer: Visitor, ground: Ground, t
     await expect(buy).to_be_visible()
 
 
-async def test_a_trap_is_not_prepared(newcomer: Visitor, ground: Ground, trader: str) -> None:
+async def test_a_trap_is_not_prepared(newcomer: Visitor, ground: BrowserGround, trader: str) -> None:
     await newcomer.open(f"/trade?token={ground.trap}&from={trader}&amount=0.1")
     await expect(newcomer.page.get_by_text("We prepare no transaction for this trade.")).to_be_visible()
     await expect(newcomer.page.locator("#steps, #senders")).to_have_count(0)
@@ -154,7 +154,7 @@ async def test_a_trap_is_not_prepared(newcomer: Visitor, ground: Ground, trader:
     ],
 )
 async def test_a_wrong_field_is_said_above_the_form(
-    newcomer: Visitor, ground: Ground, trader: str, query: str, said: str
+    newcomer: Visitor, ground: BrowserGround, trader: str, query: str, said: str
 ) -> None:
     newcomer.expected.append("status of 400")
     assert await newcomer.open(f"/trade?token={ground.trap}&from={trader}&{query}") == 400
@@ -162,7 +162,7 @@ async def test_a_wrong_field_is_said_above_the_form(
     await expect(newcomer.page.get_by_label("Token’s address")).to_have_value(ground.trap)
 
 
-async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: Ground, trader: str) -> None:
+async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: BrowserGround, trader: str) -> None:
     page, token = newcomer.page, ground.built.tokens["plain"]
     data = "0x095ea7b3" + ground.built.contracts["permit2"][2:].lower().rjust(64, "0") + MAX
     await newcomer.open(f"/simulate?from={trader}")

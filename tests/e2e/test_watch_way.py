@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from e2e.browser import AXE, PHONE, Visitor
-from e2e.ground import Ground, asked
+from e2e.ground import BrowserGround, asked
 from e2e.test_account import wait_for_a_hit
 from e2e.test_every_page import violations
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
@@ -23,7 +23,7 @@ SHARED_S = 60.0
 class OwnedToken:
     """A token of the local chain, and the account that may turn its selling off."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: BrowserGround) -> None:
         self._rpc_url, self._contracts = ground.rpc_url, ground.built.contracts
         self._owner = ground.built.accounts[8]
         with SyncRpc(self._rpc_url) as chain:
@@ -50,12 +50,12 @@ async def until_unsellable(url: str, token: str) -> None:
 
 
 @pytest.fixture
-async def owned(ground: Ground) -> OwnedToken:
+async def owned(ground: BrowserGround) -> OwnedToken:
     return await asyncio.to_thread(OwnedToken, ground)
 
 
 async def test_who_watches_a_token_is_told_that_it_stopped_selling(
-    member: Visitor, ground: Ground, owned: OwnedToken
+    member: Visitor, ground: BrowserGround, owned: OwnedToken
 ) -> None:
     page = member.page
     await member.open(f"/token/{owned.address}")
@@ -83,7 +83,7 @@ async def test_who_watches_a_token_is_told_that_it_stopped_selling(
     await expect(page.get_by_role("button", name="Watch: tell me if this changes")).to_be_visible()
 
 
-async def test_watching_leads_to_sign_in_and_back(newcomer: Visitor, ground: Ground) -> None:
+async def test_watching_leads_to_sign_in_and_back(newcomer: Visitor, ground: BrowserGround) -> None:
     await newcomer.open(f"/token/{ground.fair}")
     await newcomer.page.get_by_role("link", name="Watch: tell me if this stops selling").click()
     await newcomer.page.wait_for_url(f"**/sign-in?to=/token/{ground.fair}")

@@ -33,8 +33,8 @@ from roundtrip_development.devnet.trading import actor_address
 from sim import arena
 from sim.arena import WentWrong
 from sim.bad_faults import FAULTS, Fault
-from sim.bad_service import Service, service
-from sim.bad_users import LOST, OK, Crowd, Said, summed
+from sim.bad_service import BadDaysService, service
+from sim.bad_users import LOST, OK, Crowd, UserAnswer, summed
 from sim.digest import Digest, Table, difference
 from sim.teller import PARTS
 from support.alerting import amiss
@@ -65,7 +65,7 @@ class Seen:
     """What came of one fault."""
 
     name: str
-    said: list[Said]
+    said: list[UserAnswer]
     healed_s: float | None
     wrong: list[str] = field(default_factory=list)
 
@@ -81,7 +81,7 @@ class Seen:
 class Day:
     """A run at work."""
 
-    service: Service
+    service: BadDaysService
     crowd: Crowd
     seen: list[Seen] = field(default_factory=list)
 
@@ -129,7 +129,7 @@ class Day:
         return f"not well: {late}, live {self.crowd.is_live}; {log}"
 
 
-async def _begun(at_work: Service, crowd: Crowd) -> None:
+async def _begun(at_work: BadDaysService, crowd: Crowd) -> None:
     """An account that follows and is told, and what is said of each token while all is well."""
 
     async def is_well() -> bool:
@@ -196,7 +196,7 @@ def _by_sync(found: Digest) -> Digest:
     return Digest({**found.tables, "launch": Table(tuple(launches))})
 
 
-async def _untold(connection: Connection, at_work: Service) -> list[str]:
+async def _untold(connection: Connection, at_work: BadDaysService) -> list[str]:
     """Of alerts that did not come by the webhook, or by two messages."""
     rows = await connection.fetch("SELECT id, retracted_at FROM accounts.alert WHERE more = 0")
     wanted = {row["id"] for row in rows}

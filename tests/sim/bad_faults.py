@@ -11,14 +11,14 @@ from typing import Any
 
 from sim import arena
 from sim.arena import WentWrong
-from sim.bad_service import Service, bound, fill
+from sim.bad_service import BadDaysService, bound, fill
 from sim.run import CUT
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 NO_TABLES, NO_LOG = 2**20, 2**14
 """Bytes: segments of the log are a mebibyte here, so that it goes on while tables cannot grow."""
 LIES_RATE = 0.5
-Puts = Callable[[Service], AbstractAsyncContextManager[None]]
+Puts = Callable[[BadDaysService], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def _nodes(how: str, count: int = 2) -> Puts:
     """Every request to the first so many nodes is met so."""
 
     @contextlib.asynccontextmanager
-    async def put_on(service: Service) -> AsyncIterator[None]:
+    async def put_on(service: BadDaysService) -> AsyncIterator[None]:
         for proxy in service.proxies[:count]:
             proxy.always = how
         yield
@@ -47,7 +47,7 @@ def _nodes(how: str, count: int = 2) -> Puts:
 
 
 @contextlib.asynccontextmanager
-async def _flaps(service: Service) -> AsyncIterator[None]:
+async def _flaps(service: BadDaysService) -> AsyncIterator[None]:
     async def flapping() -> None:
         while True:
             for how in ("closed", None):
@@ -62,7 +62,7 @@ async def _flaps(service: Service) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _lies(service: Service) -> AsyncIterator[None]:
+async def _lies(service: BadDaysService) -> AsyncIterator[None]:
     for proxy in service.proxies:
         proxy.rate = LIES_RATE
     yield
@@ -71,7 +71,7 @@ async def _lies(service: Service) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _forks(service: Service) -> AsyncIterator[None]:
+async def _forks(service: BadDaysService) -> AsyncIterator[None]:
     async def forking() -> None:
         while True:
             await service.on_chain(service.play.branch_off, 6)
@@ -85,7 +85,7 @@ async def _forks(service: Service) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _goes_back(service: Service) -> AsyncIterator[None]:
+async def _goes_back(service: BadDaysService) -> AsyncIterator[None]:
     await service.on_chain(service.play.shorten)
     yield
     await service.on_chain(service.play.outgrow)
@@ -96,7 +96,7 @@ async def _goes_back(service: Service) -> AsyncIterator[None]:
 
 def _ended(how: signal.Signals) -> Puts:
     @contextlib.asynccontextmanager
-    async def put_on(service: Service) -> AsyncIterator[None]:
+    async def put_on(service: BadDaysService) -> AsyncIterator[None]:
         service.database.away = True
         os.kill(service.database.pids()[-1], how)
         yield
@@ -106,7 +106,7 @@ def _ended(how: signal.Signals) -> Puts:
 
 
 @contextlib.asynccontextmanager
-async def _cut(service: Service) -> AsyncIterator[None]:
+async def _cut(service: BadDaysService) -> AsyncIterator[None]:
     async def cutting() -> None:
         while True:
             async with arena.connected(service.index) as connection:
@@ -117,14 +117,14 @@ async def _cut(service: Service) -> AsyncIterator[None]:
         yield
 
 
-def _signalled(service: Service, what: signal.Signals) -> None:
+def _signalled(service: BadDaysService, what: signal.Signals) -> None:
     for pid in service.database.pids():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, what)
 
 
 @contextlib.asynccontextmanager
-async def _frozen(service: Service) -> AsyncIterator[None]:
+async def _frozen(service: BadDaysService) -> AsyncIterator[None]:
     _signalled(service, signal.SIGSTOP)
     yield
     _signalled(service, signal.SIGCONT)
@@ -132,7 +132,7 @@ async def _frozen(service: Service) -> AsyncIterator[None]:
 
 def _full(most_bytes: int) -> Puts:
     @contextlib.asynccontextmanager
-    async def put_on(service: Service) -> AsyncIterator[None]:
+    async def put_on(service: BadDaysService) -> AsyncIterator[None]:
         service.database.bound(most_bytes)
         yield
         service.database.bound(None)
@@ -141,7 +141,7 @@ def _full(most_bytes: int) -> Puts:
 
 
 @contextlib.asynccontextmanager
-async def _tables_full(service: Service) -> AsyncIterator[None]:
+async def _tables_full(service: BadDaysService) -> AsyncIterator[None]:
     """That of what checks saw."""
     async with _full(NO_TABLES)(service):
         await fill(service.index.url)
@@ -152,14 +152,14 @@ async def _tables_full(service: Service) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _valkey_killed(service: Service) -> AsyncIterator[None]:
+async def _valkey_killed(service: BadDaysService) -> AsyncIterator[None]:
     await asyncio.to_thread(service.valkey.kill)
     yield
     await asyncio.to_thread(service.valkey.start)
 
 
 @contextlib.asynccontextmanager
-async def _valkey_restarts(service: Service) -> AsyncIterator[None]:
+async def _valkey_restarts(service: BadDaysService) -> AsyncIterator[None]:
     async def restarting() -> None:
         while True:
             await asyncio.to_thread(service.valkey.kill)
@@ -171,13 +171,13 @@ async def _valkey_restarts(service: Service) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _valkey_frozen(service: Service) -> AsyncIterator[None]:
+async def _valkey_frozen(service: BadDaysService) -> AsyncIterator[None]:
     with service.valkey.hanging():
         yield
 
 
 @contextlib.asynccontextmanager
-async def _log_full(service: Service) -> AsyncIterator[None]:
+async def _log_full(service: BadDaysService) -> AsyncIterator[None]:
     """And something to log: the node flaps."""
     for role in ("serve", "sync", "work"):
         for pid in service.pids(role):
@@ -191,7 +191,7 @@ async def _log_full(service: Service) -> AsyncIterator[None]:
 
 def _clock(ahead_s: float) -> Puts:
     @contextlib.asynccontextmanager
-    async def put_on(service: Service) -> AsyncIterator[None]:
+    async def put_on(service: BadDaysService) -> AsyncIterator[None]:
         service.set_clock(ahead_s)
         yield
         service.set_clock(0.0)
@@ -201,7 +201,7 @@ def _clock(ahead_s: float) -> Puts:
 
 def _killed(role: str) -> Puts:
     @contextlib.asynccontextmanager
-    async def put_on(service: Service) -> AsyncIterator[None]:
+    async def put_on(service: BadDaysService) -> AsyncIterator[None]:
         pids = service.pids(role)
         # Which of two syncs leads is not asked: both in turn.
         for pid in pids if role == "sync" else pids[:1]:

@@ -140,7 +140,7 @@ class Hook:
 
 
 @dataclass
-class Service:
+class BadDaysService:
     """All of it. ``chain``: held by whoever makes blocks."""
 
     places: DevnetFolders
@@ -206,7 +206,7 @@ class Service:
         }
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator["Service"]:
+    async def running(self) -> AsyncIterator["BadDaysService"]:
         """Started, and ended at the end. What it says is in ``folder``/log."""
         write_description(DevnetFolders(self.places.project, self.folder), self.built, self.proxies[0].url)
         (self.folder / "clock").write_bytes(struct.pack("<d", 0.0))
@@ -238,7 +238,7 @@ class Service:
 @contextlib.asynccontextmanager
 async def service(
     places: DevnetFolders, built: Built, folder: Path, seed: int, verified: Any
-) -> AsyncIterator[Service]:
+) -> AsyncIterator[BadDaysService]:
     """All of it, started. ``folder``: for its files, which the database's user can reach."""
     with (folder / "parent.log").open("w") as log, arena.chain(places, built) as (node, rpc):
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(log))
@@ -256,7 +256,7 @@ async def service(
             play = Play(rpc, built, Random(f"{seed} chain"))
             own = folder / "var"
             own.mkdir()
-            made = Service(
+            made = BadDaysService(
                 places, built, own, node.url, play, (proxies[0], proxies[1]), database, valkey, hook
             )
             yield await stack.enter_async_context(made.running())

@@ -21,7 +21,7 @@ BOARDS = ("moving_now", "graduating_soon", "signals", "winners")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserAnswer:
     """One answer. ``code``: "ok", a code of the service's, or "lost": the connection ended without one.
     ``level``: of a check's verdict. ``age_s``: since that was made."""
 
@@ -43,7 +43,7 @@ class Crowd:
     tokens: dict[str, str]
     levels: dict[str, str] = field(default_factory=dict)
     key: str = ""
-    said: list[Said] = field(default_factory=list)
+    said: list[UserAnswer] = field(default_factory=list)
     events: int = 0
     is_live: bool = False
     is_over: bool = False
@@ -68,7 +68,7 @@ class Crowd:
         level = answer["verdict"]["level"] if code == OK and is_check else ""
         token = path.rpartition("/")[2] if is_check else ""
         took_s = time.monotonic() - began_s
-        self.said.append(Said(began_s, took_s, who, code, token, level))
+        self.said.append(UserAnswer(began_s, took_s, who, code, token, level))
         return answer if code == OK else None
 
     def _code(self, status: int, answer: Any) -> str:
@@ -163,12 +163,12 @@ class Crowd:
                     async for line in response.content:
                         self.events += line.startswith(b"event:")
             self.is_live = False
-            self.said.append(Said(began_s, time.monotonic() - began_s, "live board", "reconnected"))
+            self.said.append(UserAnswer(began_s, time.monotonic() - began_s, "live board", "reconnected"))
             await asyncio.sleep(0.5)
 
     # --- what they saw --------------------------------------------------------------------------
 
-    def since(self, began_s: float) -> list[Said]:
+    def since(self, began_s: float) -> list[UserAnswer]:
         """What was asked since then."""
         return [one for one in self.said if one.began_s >= began_s]
 
@@ -190,7 +190,7 @@ def _of_tool(answer: Any) -> tuple[str, Any]:
     return OK, result["structuredContent"]
 
 
-def summed(said: Iterable[Said]) -> str:
+def summed(said: Iterable[UserAnswer]) -> str:
     """What was seen, in a line."""
     by_who: dict[str, Counter[str]] = {}
     for one in said:

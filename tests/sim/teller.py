@@ -18,7 +18,7 @@ POLL_S = 0.1
 
 
 @dataclass
-class Ground:
+class TellerContext:
     """What it needs of a context."""
 
     pool: asyncpg.Pool
@@ -30,7 +30,9 @@ async def main(url: str, contracts: Contracts) -> None:
     """Until it is killed."""
     async with connections.create_pool(url, min_size=0, max_size=3, command_timeout=5) as pool:
         # Small steps: a kill comes between them, and in the middle of one.
-        await AlertLoop(Ground(pool, contracts), PARTS, poll_s=POLL_S, most_blocks=3, most_matches=40).run()
+        await AlertLoop(
+            TellerContext(pool, contracts), PARTS, poll_s=POLL_S, most_blocks=3, most_matches=40
+        ).run()
 
 
 if __name__ == "__main__":

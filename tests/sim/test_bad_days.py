@@ -22,9 +22,10 @@ from roundtrip_development.devnet.world import Built
 from sim import arena
 from sim.bad_faults import DAY_S, FAULTS, HOUR_S, NO_LOG, NO_TABLES
 from sim.bad_service import Disk, fill
+from support.clocks import Clock
 from support.databases import connected
 from support.fixtures import PROJECT, context_for
-from support.keys import Clock, Person, key_for, random_context
+from support.keys import Person, key_for, random_context
 from support.serving import service
 
 WAIT_S = 30.0

@@ -16,7 +16,7 @@ from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.wallet import Step, Wallet
+from support.wallet import UnsignedStep, Wallet
 
 ETH = 10**18
 GAS, MANY_GAS = 1_500_000, 12_000_000
@@ -37,7 +37,7 @@ class Act:
     """One transaction, and what it does to whom: every wallet in ``does`` does one thing in it, at most."""
 
     sender: str
-    step: Step
+    step: UnsignedStep
     does: tuple[tuple[str, What], ...] = ()
     gas: int = GAS
 
@@ -69,7 +69,9 @@ class Actors:
 
     def crowd(self, funder: str, count: int) -> None:
         """So many wallets that nobody knows, each with its first eth from ``funder``, in few blocks."""
-        paid = [Step("0x" + keccak(text=f"crowd {funder} {n}")[12:].hex(), "0x", 1) for n in range(count)]
+        paid = [
+            UnsignedStep("0x" + keccak(text=f"crowd {funder} {n}")[12:].hex(), "0x", 1) for n in range(count)
+        ]
         for first in range(0, count, 500):
             self.block([Act(funder, step, gas=21_000) for step in paid[first : first + 500]])
 
@@ -81,7 +83,7 @@ class Actors:
 
     def send(self, who: str, to: str, data: str, wei: int = 0, gas: int = GAS) -> dict[str, Any]:
         """One transaction in a block of its own, which goes through; its receipt."""
-        return self.block([Act(who, Step(to, data, wei), gas=gas)])[0]
+        return self.block([Act(who, UnsignedStep(to, data, wei), gas=gas)])[0]
 
     def create(self, who: str, source: str, types: Sequence[str] = (), values: Sequence[Any] = ()) -> str:
         """A contract that ``who`` makes; its address."""
@@ -158,7 +160,7 @@ class Actors:
         return at
 
 
-def deeds_data(steps: Sequence[Step], accounts: Sequence[str] | None = None) -> str:
+def deeds_data(steps: Sequence[UnsignedStep], accounts: Sequence[str] | None = None) -> str:
     """Calldata for hands; ``accounts``: as an entry point's operations of these."""
     deeds = [(step.to, step.value_wei, bytes.fromhex(step.data[2:])) for step in steps]
     if accounts is None:

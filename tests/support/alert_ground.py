@@ -17,7 +17,7 @@ from roundtrip.sync.apply import Writer
 from roundtrip.venues.base import Contracts
 from support.alerting import PLAIN, amiss
 from support.tables import appended
-from support.told_blocks import Chain, Sent, bought, sent
+from support.told_blocks import Chain, LoggedTransaction, bought, sent
 from unit.sync.telling import ALICE, CURVE
 from unit.venues.logs import NETWORK
 
@@ -31,7 +31,7 @@ BUYING = Rule(Who("any"), "buying")
 
 
 @dataclass
-class Ground:
+class AlertGround:
     """A chain, its index, an account and alert loop. ``contracts``, ``now_s``: what ``AlertLoop`` needs."""
 
     pool: asyncpg.Pool
@@ -56,12 +56,12 @@ class Ground:
     async def follows(self, *blocks: BlockRead) -> None:
         await appended(self.index, self.writer, blocks or self.chain.blocks[-1:])
 
-    async def block(self, *transactions: Sent, after_s: int = 1) -> BlockRead:
+    async def block(self, *transactions: LoggedTransaction, after_s: int = 1) -> BlockRead:
         made = self.chain.block(*transactions, after_s=after_s)
         await self.follows(made)
         return made
 
-    async def forked(self, number: int, *blocks: Sequence[Sent], after_s: int = 1) -> None:
+    async def forked(self, number: int, *blocks: Sequence[LoggedTransaction], after_s: int = 1) -> None:
         """The chain has other blocks after ``number``."""
         head = self.chain.blocks[-1].ref
         self.given_up.append((number, head.number))
@@ -113,5 +113,5 @@ class Ground:
 WAIT_S = 20.0
 
 
-def buys(who: Address = ALICE, wei: int = 500, times: int = 1) -> Sent:
+def buys(who: Address = ALICE, wei: int = 500, times: int = 1) -> LoggedTransaction:
     return sent(*(bought(CURVE, who, who, wei, 7) for _ in range(times)), sender=who)

@@ -146,7 +146,7 @@ async def accounts(connection: Connection, count: int, wallets: Sequence[str] = 
 # --- what should have been told --------------------------------------------------------------------
 
 
-class Row(NamedTuple):
+class ExpectedAlert(NamedTuple):
     """What an alert is of."""
 
     account_id: int
@@ -163,10 +163,10 @@ class Expected:
     """What the facts and the rules of the moment come to. ``beyond``: of a minute, of which no rows were
     made; ``hits``: of rules."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ExpectedAlert] = field(default_factory=list)
     beyond: Counter[tuple[str, int, int, int]] = field(default_factory=Counter)
     hits: Counter[int] = field(default_factory=Counter)
-    everything: set[Row] = field(default_factory=set)
+    everything: set[ExpectedAlert] = field(default_factory=set)
     """Those beyond and those of what was ended meanwhile among them."""
     last_s: int = 0
 
@@ -273,9 +273,9 @@ async def _all_changes(connection: Connection) -> list[WatchChange]:
     return [numbers[number] for number in sorted(numbers)]
 
 
-def _row(source: AlertSource, happening: Happening) -> Row:
+def _row(source: AlertSource, happening: Happening) -> ExpectedAlert:
     spot = happening.spot
-    return Row(
+    return ExpectedAlert(
         source.account_id,
         source.kind,
         source.id,
@@ -356,9 +356,9 @@ async def _sent_amiss(connection: Connection, told: Sequence[asyncpg.Record]) ->
     ]
 
 
-def _told(row: asyncpg.Record) -> Row:
+def _told(row: asyncpg.Record) -> ExpectedAlert:
     spot = row["block_number"], row["log_index"], row["verb"]
-    return Row(row["account_id"], row["kind"], row["source_id"], *spot, as_text(row["tx_hash"]))
+    return ExpectedAlert(row["account_id"], row["kind"], row["source_id"], *spot, as_text(row["tx_hash"]))
 
 
 def without(parts: AlertParts, **others: object) -> AlertParts:

@@ -10,7 +10,7 @@ import redis
 from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import FlightTimes, SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
-from roundtrip.api.sharing.valkey import Script
+from roundtrip.api.sharing.valkey import Script, Valkey
 from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from support.valkey_clusters import client_of
 
@@ -20,7 +20,7 @@ LONG_MS = 60_000
 
 
 @dataclass
-class Runs:
+class GatedRuns:
     """What answers a question: ``gate``: when; ``fault``: how it fails."""
 
     ttl_ms: int = LONG_MS
@@ -48,7 +48,7 @@ class Runs:
 
 
 @dataclass
-class House:
+class SharingProcesses:
     """Processes of one service."""
 
     url: str
@@ -64,6 +64,12 @@ class House:
             valkey, version, lambda: f"{number}.{next(draws)}", time.monotonic, self.spans
         )
         return SharedAnswers(time.monotonic, RunPlaces(places), across)
+
+    def hurry(self) -> None:
+        """From now on a server that does not answer is given up soon."""
+        for store in self.stores:
+            assert isinstance(store, Valkey)
+            store.bound_s = 0.05
 
     async def close(self) -> None:
         for one in self.stores:

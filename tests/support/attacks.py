@@ -31,7 +31,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.gathering import gather_evidence
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Fill, Wallet
 
 ETH = 10**18
@@ -208,7 +208,7 @@ def real_trade(rpc: SyncRpc, built: Built, token: str, seen: Looked, after_s: in
         pass_time(rpc, after_s)
         fill = wallet.sell(token, "weth", venue.venue.fee_pips, got)
     else:
-        trader = Trader(wallet, built.contracts, seen.market())
+        trader = MarketTrader(wallet, built.contracts, seen.market())
         got = trader.buy(offered_raw)
         assert got == seen.bought().received_raw
         pass_time(rpc, after_s)

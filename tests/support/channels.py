@@ -40,7 +40,7 @@ NO_ANSWER = PostReply(None, "no answer within 10 s", None, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentPost:
     """One POST that came."""
 
     to: Target
@@ -64,14 +64,14 @@ class Servers:
 
     replies: dict[str, list[PostReply]] = field(default_factory=dict)
     otherwise: PostReply = OK
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[SentPost] = field(default_factory=list)
     hangs: set[str] = field(default_factory=set)
     echoes: set[str] = field(default_factory=set)
     go: asyncio.Event = field(default_factory=asyncio.Event)
     came: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply:
-        self.sent.append(Sent(to, body, headers))
+        self.sent.append(SentPost(to, body, headers))
         self.came.set()
         if to.host in self.hangs:
             await self.go.wait()
@@ -120,7 +120,7 @@ class Chats:
 
 
 @dataclass
-class Street:
+class ChannelStreet:
     """What use cases and jobs need of a context, with a clock that is moved by hand."""
 
     pool: asyncpg.Pool

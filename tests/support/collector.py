@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 @dataclass(frozen=True)
-class Told:
+class Span:
     """One span. ``events``: what happened in it. ``inside``: the id of the one around it; empty: a root."""
 
     name: str
@@ -30,10 +30,10 @@ class Collector:
     """``url``: where it listens. ``spans``: all that came."""
 
     url: str = ""
-    spans: list[Told] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     came: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def named(self, name: str) -> list[Told]:
+    def named(self, name: str) -> list[Span]:
         return [span for span in self.spans if span.name == name]
 
     async def take(self, request: web.Request) -> web.Response:
@@ -53,10 +53,10 @@ class Collector:
                 await self.came.wait()
 
 
-def _spans(resource: object) -> list[Told]:
+def _spans(resource: object) -> list[Span]:
     of = _read(resource.resource.attributes)  # type: ignore[attr-defined]
     return [
-        Told(
+        Span(
             name=span.name,
             id=span.span_id.hex(),
             trace=span.trace_id.hex(),

@@ -12,7 +12,8 @@ import aiohttp
 from roundtrip.config.settings import Settings
 from roundtrip.console.support.page_request import COOKIE
 from roundtrip.services.runtime.context import Context
-from support.keys import Clock, Person
+from support.clocks import Clock
+from support.keys import Person
 from support.serving import service
 from support.watching import SETTINGS
 
@@ -20,7 +21,7 @@ BROWSER = {"accept": "text/html", "accept-encoding": "gzip"}
 
 
 @dataclass
-class House:
+class ConsoleHouse:
     """A service, its clock, and a browser without a jar: cookies are shown by hand."""
 
     ctx: Context
@@ -70,7 +71,7 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def house_of(ctx: Context, clock: Clock, settings: Settings = SETTINGS) -> AsyncIterator[House]:
+async def house_of(ctx: Context, clock: Clock, settings: Settings = SETTINGS) -> AsyncIterator[ConsoleHouse]:
     jar = aiohttp.DummyCookieJar()
     async with service(ctx, settings) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
-        yield House(ctx, clock, url, browser)
+        yield ConsoleHouse(ctx, clock, url, browser)

@@ -44,7 +44,7 @@ def account(number: int) -> Account:
 
 
 @dataclass
-class Drawn:
+class DrawnIds:
     """Ids one after another, never the same twice."""
 
     last: int = 0

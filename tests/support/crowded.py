@@ -18,9 +18,10 @@ from roundtrip_development.devnet.deploy import ZERO, ContractDeployer
 from roundtrip_development.devnet.launchpad import pool_key, v4_swap
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.holding_asked import copied
 from support.indexing import at, cursor, follow
-from support.keys import Clock, random_context
+from support.keys import random_context
 from support.leagued import new_account
 from support.signing import now_s
 

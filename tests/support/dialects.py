@@ -33,7 +33,7 @@ from support.node_errors import (
     validate_nonce,
 )
 from support.simulated_blocks import (
-    Step,
+    SimulatedCall,
     chain,
     drop_transfers,
     filled,
@@ -324,9 +324,9 @@ class DialectNode(FaultyNode):
         values = [int(answers[n]["result"], 16) for n in range(len(calls))]
         return dict(zip(senders, zip(values[::2], values[1::2], strict=True), strict=True))
 
-    def _steps(self, asked: list[Json], nonces: dict[str, int], options: Json) -> list[list[Step]]:
+    def _steps(self, asked: list[Json], nonces: dict[str, int], options: Json) -> list[list[SimulatedCall]]:
         """Every call, with its fees. Raises Refused where a real block would not have it."""
-        steps: list[list[Step]] = []
+        steps: list[list[SimulatedCall]] = []
         for block in asked:
             moment, block_steps = block["blockOverrides"], []
             base_fee_wei, producer = int(moment["baseFeePerGas"], 16), moment["feeRecipient"]
@@ -350,13 +350,13 @@ class DialectNode(FaultyNode):
                 gas = int(call["gas"], 16) if "gas" in call else None
                 supplied = self.gas_cap if gas is None else min(gas, self.gas_cap)
                 max_run_gas = MAX_CALL_GAS if self.is_nitro else None
-                block_steps.append(Step(call, gas, supplied, fee, price_wei, max_run_gas))
+                block_steps.append(SimulatedCall(call, gas, supplied, fee, price_wei, max_run_gas))
                 block_steps[-1].validate_gas()
             steps.append(block_steps)
         return steps
 
     async def _run(
-        self, options: Json, asked: list[Json], steps: list[list[Step]], name: Any, limit: int
+        self, options: Json, asked: list[Json], steps: list[list[SimulatedCall]], name: Any, limit: int
     ) -> list[Json]:
         """The real node's blocks, without the transfers of data fees. A call for which the request has too
         little gas left is given that. Raises Refused."""
@@ -372,7 +372,7 @@ class DialectNode(FaultyNode):
             if not self._limit_gas(steps, answered, limit):
                 return answered
 
-    def _limit_gas(self, steps: list[list[Step]], answered: list[Json], limit: int) -> bool:
+    def _limit_gas(self, steps: list[list[SimulatedCall]], answered: list[Json], limit: int) -> bool:
         """Whether a call is given less gas, because the ones before it left no more. Raises Refused."""
         left = self.gas_cap
         for block_steps, block in zip(steps, answered, strict=True):
@@ -393,7 +393,7 @@ class DialectNode(FaultyNode):
         return False
 
     async def _translate_results(
-        self, block: Json, steps: list[Step], requested: Json, overrides: Json, name: Any
+        self, block: Json, steps: list[SimulatedCall], requested: Json, overrides: Json, name: Any
     ) -> None:
         """A block's calls as this node reports them. ``overrides``: of this block and those before it."""
         for step, result in zip(steps, block["calls"], strict=True):
@@ -412,7 +412,7 @@ class DialectNode(FaultyNode):
                 result["error"] = revert_error(data, REVERT_CODES[self.dialect])
         block["gasUsed"] = hex(sum(int(result["gasUsed"], 16) for result in block["calls"]))
 
-    async def _machine_error(self, step: Step, overrides: Json, moment: Json, name: Any) -> str:
+    async def _machine_error(self, step: SimulatedCall, overrides: Json, moment: Json, name: Any) -> str:
         """What ended a call that used all its gas. anvil does not say; a trace of the call alone does, unless
         calls before it matter."""
         sent = {

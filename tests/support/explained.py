@@ -5,7 +5,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.mining import by_hand
-from support.wallet import Step, Wallet, calldata
+from support.wallet import UnsignedStep, Wallet, calldata
 
 ETH = 10**18
 _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
@@ -43,9 +43,9 @@ def curve_of(rpc: SyncRpc, built: Built, token: str) -> str:
     return "0x" + str(rpc.call("eth_call", asked, "latest"))[2 + 64 + 24 : 2 + 128]
 
 
-def in_one_block(rpc: SyncRpc, wallet: Wallet, step: Step) -> str:
+def in_one_block(rpc: SyncRpc, wallet: Wallet, step: UnsignedStep) -> str:
     """The first of two transactions of the wallet in one block: its eth cannot be measured."""
     with by_hand(rpc):
-        first, _ = wallet.queue([step, Step(_NOBODY, "0x", 1)], 1_000_000, 10**10, 10**9)
+        first, _ = wallet.queue([step, UnsignedStep(_NOBODY, "0x", 1)], 1_000_000, 10**10, 10**9)
         rpc.call("evm_mine")
     return first

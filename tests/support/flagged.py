@@ -35,7 +35,7 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from support import told_blocks as told
 from support.tables import appended, begun
-from support.told_blocks import WETH, Chain, Sent, sent
+from support.told_blocks import WETH, Chain, LoggedTransaction, sent
 from support.told_winners import BEST, BUYERS, DAY_S, DEPLOYER, HIS_FRIEND, MILLION, buys, curve, pays, sells
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
@@ -50,15 +50,15 @@ BOUGHT_RAW = MILLION
 VENUE = Venue("launchpad_curve", "eth", Address("0x" + "0" * 40), curve(TOKEN), 0)
 
 
-def mints(who: Address, liquidity: int) -> Sent:
+def mints(who: Address, liquidity: int) -> LoggedTransaction:
     return sent(told.v3_minted(POOL, who, liquidity, liquidity, liquidity), sender=who)
 
 
-def burns(who: Address, liquidity: int) -> Sent:
+def burns(who: Address, liquidity: int) -> LoggedTransaction:
     return sent(told.v3_burnt(POOL, who, liquidity, liquidity, liquidity), sender=who)
 
 
-def buys_in_pool(who: Address, eth: int = 3) -> Sent:
+def buys_in_pool(who: Address, eth: int = 3) -> LoggedTransaction:
     """Weth lies below the token."""
     amounts = (eth * WEI_PER_ETH, -MILLION) if WETH < TOKEN else (-MILLION, eth * WEI_PER_ETH)
     return sent(told.v3_swap(POOL, *amounts, recipient=who), sender=who)
@@ -106,7 +106,7 @@ class Quotes:
 
 
 @dataclass
-class Ground:
+class FlagGround:
     """``ctx``: its time is that of the chain's newest block."""
 
     pool: asyncpg.Pool
@@ -175,7 +175,7 @@ class Ground:
         found = await self.index.fetchval("SELECT count(*) FROM facts.fair_token")
         assert found == len(TOKENS)
 
-    async def block(self, *transactions: Sent, after_s: int = 1) -> None:
+    async def block(self, *transactions: LoggedTransaction, after_s: int = 1) -> None:
         made = self.chain.block(*transactions, after_s=after_s)
         await appended(self.index, self.writer, [made])
 

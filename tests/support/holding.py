@@ -12,7 +12,7 @@ from roundtrip_development.devnet import launchpad, launchpad_v1
 from roundtrip_development.devnet.deploy import calldata, v3_pool, v4_pool
 from roundtrip_development.devnet.launchpad import LAUNCH, LAUNCH_FEE_WEI, LaunchRequest
 from support.actors import ETH, MANY_GAS, Act, Actors, What, code_of, deeds_data
-from support.wallet import Place, Step, Wallet
+from support.wallet import PoolSpec, UnsignedStep, Wallet
 
 ZERO, DEAD = "0x" + "0" * 40, "0x" + "0" * 36 + "dead"
 TOKEN = 10**18
@@ -21,8 +21,8 @@ SUPPLY = 10**9 * TOKEN
 _TRANSFER = "0x" + keccak(text="Transfer(address,address,uint256)").hex().removeprefix("0x")
 _FEE_PIPS = 3000
 
-V3 = Place("weth", _FEE_PIPS)
-V4 = Place("eth", _FEE_PIPS, version=4)
+V3 = PoolSpec("weth", _FEE_PIPS)
+V4 = PoolSpec("eth", _FEE_PIPS, version=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Deed:
     paid_wei: int = 0
 
 
-class Stage(Actors):
+class HoldersStage(Actors):
     """Makes tokens, too."""
 
     def books(self, owner: str, source: str = "truth/books.vy", extra: Sequence[int] = ()) -> "Held":
@@ -78,13 +78,15 @@ class Stage(Actors):
         call = {"from": who, "to": factory, "data": data, "value": hex(LAUNCH_FEE_WEI)}
         rows = self.rpc.call("eth_call", call, "latest", {who: {"balance": hex(ETH)}})
         token, curve = "0x" + rows[26:66], "0x" + rows[90:130]
-        return self.on_curve(token, curve, who), Act(who, Step(factory, data, LAUNCH_FEE_WEI), gas=MANY_GAS)
+        return self.on_curve(token, curve, who), Act(
+            who, UnsignedStep(factory, data, LAUNCH_FEE_WEI), gas=MANY_GAS
+        )
 
     def launched_first(self, who: str, buy_wei: int = 0) -> "Held":
         """A launch of the launchpad's first generation, in its v3 pool from its first block."""
         factory = self.contracts["launchpadV1Factories"]
         token = launchpad_v1.launch_first(self.deployer(who), factory, "First", "FRST", buy_wei)
-        held = Held(self, token, who, Place("weth", launchpad_v1.POOL_FEE_PIPS))
+        held = Held(self, token, who, PoolSpec("weth", launchpad_v1.POOL_FEE_PIPS))
         held.knows_pool()
         if buy_wei:
             held.note(who, "bought", held.balance(who), self.number(), buy_wei)
@@ -106,10 +108,10 @@ class Held:
     """One token, where it trades, and everything that anybody did with it. ``venue``: a curve's address or a
     pool by its key. ``pools``, ``beside``: addresses that are nobody's wallets."""
 
-    stage: Stage
+    stage: HoldersStage
     token: str
     deployer: str
-    venue: str | Place
+    venue: str | PoolSpec
     pools: set[str] = field(default_factory=set)
     deeds: list[Deed] = field(default_factory=list)
 
@@ -147,7 +149,7 @@ class Held:
 
     def knows_pool(self) -> None:
         """Notes the v3 pool."""
-        assert isinstance(self.venue, Place)
+        assert isinstance(self.venue, PoolSpec)
         contracts = self.stage.contracts
         asked = calldata(
             "getPool(address,address,uint24)", self.token, contracts["weth"], self.venue.fee_pips
@@ -191,11 +193,11 @@ class Held:
     def _is_there(self) -> bool:
         return bool(self.stage.rpc.call("eth_getCode", self.token, "latest") != "0x")
 
-    def buy_step(self, wei: int, recipient: str) -> Step:
+    def buy_step(self, wei: int, recipient: str) -> UnsignedStep:
         """A transaction that buys for so much eth, for the recipient."""
         if isinstance(self.venue, str):
             data = calldata("buy(uint256,uint256,address)", wei, 0, recipient)
-            return Step(self.venue, data, wei)
+            return UnsignedStep(self.venue, data, wei)
         (swap,) = self._trader(recipient).buy_steps(self.token, self.venue, wei)
         return swap
 
@@ -206,7 +208,7 @@ class Held:
     def buy_for(self, hands: str, who: str, recipients: Sequence[str], wei: int) -> Act:
         """One transaction that buys for so much eth for each of them."""
         steps = [self.buy_step(wei, one) for one in recipients]
-        step = Step(hands, deeds_data(steps), wei * len(steps))
+        step = UnsignedStep(hands, deeds_data(steps), wei * len(steps))
         does: tuple[tuple[str, What], ...] = tuple((one, "bought") for one in recipients)
         return Act(who, step, does, MANY_GAS)
 
@@ -214,14 +216,14 @@ class Held:
         """Hands buy, and pass so much of it on to ``who``; the rest stays with them."""
         steps = [self.buy_step(wei, hands), self.move(hands, who, amount_raw).step]
         does: tuple[tuple[str, What], ...] = ((who, "bought"), (hands, "bought"))
-        return Act(who, Step(hands, deeds_data(steps), wei), does, MANY_GAS)
+        return Act(who, UnsignedStep(hands, deeds_data(steps), wei), does, MANY_GAS)
 
     def sell(self, who: str, amount_raw: int) -> Act:
         """Allows it at once; the sale itself is still to be sent."""
         if isinstance(self.venue, str):
             approve = calldata("approve(address,uint256)", self.venue, amount_raw)
-            first = [Step(self.token, approve)]
-            swap = Step(self.venue, calldata("sell(uint256,uint256,address)", amount_raw, 0, who))
+            first = [UnsignedStep(self.token, approve)]
+            swap = UnsignedStep(self.venue, calldata("sell(uint256,uint256,address)", amount_raw, 0, who))
         else:
             *first, swap = self._trader(who).sell_steps(self.token, self.venue, amount_raw)
         for step in first:
@@ -230,28 +232,28 @@ class Held:
 
     def move(self, who: str, to: str, amount_raw: int) -> Act:
         """A plain transfer; to a burn address it is burned."""
-        step = Step(self.token, calldata("transfer(address,uint256)", to, amount_raw))
+        step = UnsignedStep(self.token, calldata("transfer(address,uint256)", to, amount_raw))
         if to in (ZERO, DEAD):
             return Act(who, step, ((who, "burned"),))
         return Act(who, step, ((who, "moved"), (to, "got")))
 
     def burn(self, who: str, amount_raw: int) -> Act:
         """Makes the supply smaller."""
-        return Act(who, Step(self.token, calldata("burn(uint256)", amount_raw)), ((who, "burned"),))
+        return Act(who, UnsignedStep(self.token, calldata("burn(uint256)", amount_raw)), ((who, "burned"),))
 
     def says(self, who: str, signature: str, *values: object) -> Act:
         """Any call of the token, of which nothing is written down."""
-        return Act(who, Step(self.token, calldata(signature, *values)))
+        return Act(who, UnsignedStep(self.token, calldata(signature, *values)))
 
     def mint(self, who: str, amount_raw: int) -> Act:
         """Makes it larger."""
-        step = Step(self.token, calldata("mint(address,uint256)", who, amount_raw))
+        step = UnsignedStep(self.token, calldata("mint(address,uint256)", who, amount_raw))
         return Act(who, step, ((who, "minted"),))
 
     def pool(self, who: str, amount_raw: int, wei: int) -> None:
         """Puts both into a pool of v3 or v4 as the venue says, which this makes where there is none."""
         stage, before = self.stage, self.balance(who)
-        place = self.venue if isinstance(self.venue, Place) else V3
+        place = self.venue if isinstance(self.venue, PoolSpec) else V3
         own, contracts = stage.deployer(who), stage.contracts
         if place.version == 4:
             v4_pool(own, contracts, {self.token: amount_raw, ZERO: wei}, place.fee_pips, True)
@@ -265,7 +267,7 @@ class Held:
         own.check_receipts()
         self.note(who, "pooled", before - self.balance(who), stage.number())
 
-    def knows_pool_of(self, place: Place) -> None:
+    def knows_pool_of(self, place: PoolSpec) -> None:
         """Notes the v3 pool of that key."""
         kept, self.venue = self.venue, place
         self.knows_pool()
@@ -275,7 +277,7 @@ class Held:
         """Takes a sold-out curve to its pool, where it trades from then on."""
         launchpad.graduate(self.stage.deployer(who), self.stage.contracts, self.token)
         hook = self.stage.contracts["launchpadHook"]
-        self.venue = Place("eth", launchpad.POOL_FEE, 4, launchpad.TICK_SPACING, hook)
+        self.venue = PoolSpec("eth", launchpad.POOL_FEE, 4, launchpad.TICK_SPACING, hook)
 
     def _trader(self, who: str) -> Wallet:
         return _Reader(self.stage.contracts, who)

@@ -15,7 +15,7 @@ from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
-from support.holding import Held, Stage
+from support.holding import Held, HoldersStage
 from support.holding_expected import differences
 from support.indexing import at, cursor, follow
 
@@ -24,7 +24,7 @@ from support.indexing import at, cursor, follow
 class Holding:
     """A stage, and the index at ``url`` that follows it. ``ctx``: over both."""
 
-    stage: Stage
+    stage: HoldersStage
     ctx: Context
     url: str
 
@@ -73,4 +73,4 @@ async def holding_over(ctx: Context, rpc: SyncRpc, built: Built, url: str) -> As
     beside = tuple(Address(named[f"launchpad{part}"]) for part in ("Locker", "Escrow", "V1Locker"))
     contracts = replace(ctx.contracts, beside=ctx.contracts.beside or beside)
     async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool:
-        yield Holding(Stage(rpc, built), replace(ctx, pool=pool, contracts=contracts), url)
+        yield Holding(HoldersStage(rpc, built), replace(ctx, pool=pool, contracts=contracts), url)

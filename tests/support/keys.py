@@ -21,21 +21,12 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts, call_counts
 from roundtrip.store.accounts.call_counts import CountedCall
 from roundtrip.store.server.rows import Connection
+from support.clocks import Clock
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """Of the group that signatures are made in."""
-NOW_S = 1_760_000_000.0
+NOW_S = Clock().now_s
 """Twenty seconds into a window of a minute."""
-
-
-class Clock:
-    """A clock that stands."""
-
-    def __init__(self, now_s: float = NOW_S) -> None:
-        self.now_s = now_s
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def random_context(ctx: Context, clock: Clock) -> Context:

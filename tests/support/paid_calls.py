@@ -23,7 +23,7 @@ from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.accounts.credit_holds import CreditHold
 
-from .counting import Balance, Drawn, Wall, account, hashed, key_of
+from .counting import Balance, DrawnIds, Wall, account, hashed, key_of
 from .counting import Counts as Ledger
 
 HOME = "address:203.0.113.7"
@@ -33,7 +33,7 @@ CONTEXT = cast(Context, SimpleNamespace(measures=Measures()))
 
 
 @dataclass
-class Waits(Ledger):
+class WaitingLedger(Ledger):
     """Credits are moved once ``go`` is set; ``came``: a flush is under way."""
 
     go: asyncio.Event = field(default_factory=asyncio.Event)
@@ -50,38 +50,40 @@ class Waits(Ledger):
         return await super().move(settled, released, wanted, now_ms)
 
 
-class Params(msgspec.Struct, frozen=True):
+class PaidParams(msgspec.Struct, frozen=True):
     """Made up."""
 
     address: str
 
 
-class Said(msgspec.Struct, frozen=True):
+class PaidText(msgspec.Struct, frozen=True):
     """Made up."""
 
     text: str
 
 
-async def say(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
-    return UseCaseAnswer(Said(call.params.address), ttl_ms=1_000)
+async def say(call: HandlerCall[PaidParams]) -> UseCaseAnswer[PaidText]:
+    return UseCaseAnswer(PaidText(call.params.address), ttl_ms=1_000)
 
 
-PLAIN = Operation("say", "Say", "Says.", Params, Said, say)
+PLAIN = Operation("say", "Say", "Says.", PaidParams, PaidText, say)
 SHARED = replace(PLAIN, shared_by=lambda params: params.address)
 
 
 @dataclass
-class House:
+class PaidDispatch:
     """A gate, and a dispatch behind it, over counts that outlive them. The account has paid for five calls;
     of its free ones none is left."""
 
-    ledger: Waits = field(default_factory=lambda: Waits({hashed("k"): account(1), hashed("n"): account(2)}))
+    ledger: WaitingLedger = field(
+        default_factory=lambda: WaitingLedger({hashed("k"): account(1), hashed("n"): account(2)})
+    )
     wall: Wall = field(default_factory=Wall)
     now_s: float = 0.0
-    drawn: Drawn = field(default_factory=Drawn)
+    drawn: DrawnIds = field(default_factory=DrawnIds)
     retry_s: float = 1.0
 
-    async def begun(self) -> "House":
+    async def begun(self) -> "PaidDispatch":
         self.ledger.balances[1] = Balance(5)
         self.gate = self.made()
         self.dispatch = Dispatch(CONTEXT, self.gate, SharedAnswers(lambda: self.now_s))

@@ -20,7 +20,8 @@ from roundtrip.store.accounts import accounts
 from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.keys import Clock, Person, key_for, random_context
+from support.clocks import Clock
+from support.keys import Person, key_for, random_context
 from support.wallet import calldata
 
 USDG = 10**6
@@ -100,7 +101,7 @@ class Payer:
 
 
 @dataclass
-class Shop:
+class PayingShop:
     """A service that takes payments, an account of it, and the account's wallet."""
 
     ctx: Context
@@ -133,11 +134,11 @@ class Shop:
         return int((await answer_of(self.ctx, "credits", self.account))["balance"])
 
 
-async def a_shop(ctx: Context, rpc: SyncRpc, built: Built) -> Shop:
+async def a_shop(ctx: Context, rpc: SyncRpc, built: Built) -> PayingShop:
     """Open already, over this context; its account has a key, and its wallet a thousand usdg."""
     taking = with_payments(random_context(ctx, Clock()))
     person, payer = Person(), Payer(rpc, built)
     await key_for(taking, person)
     account = await account_of(taking, person.address)
     await answer_of(taking, "credits", account)
-    return Shop(taking, payer, account, payer.wallet(person.address))
+    return PayingShop(taking, payer, account, payer.wallet(person.address))

@@ -17,9 +17,9 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.keys import Clock
+from support.clocks import Clock
 from support.practising import read
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Fill, Wallet
 
 ETH = WEI_PER_ETH
@@ -51,7 +51,7 @@ class Holder:
         self.venue = shop.heads.venue_index.venues_of(Address(token))[-1]
         self.token, self.wallet = token, Wallet(rpc, built.contracts, f"holds {token}", eth=50)
         curve = self.venue.pool if self.venue.kind == "launchpad_curve" else None
-        self.trader = Trader(
+        self.trader = MarketTrader(
             self.wallet,
             built.contracts,
             Market(

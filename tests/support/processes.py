@@ -19,7 +19,7 @@ from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedC
 from roundtrip.store.accounts.credit_holds import CreditHold
 from roundtrip.store.accounts.leases import AccountDay, LeaseChange
 
-from .counting import Drawn, Wall, key_of
+from .counting import DrawnIds, Wall, key_of
 
 FREE = 1
 """Calls a day."""
@@ -67,13 +67,13 @@ class Faulty(DatabaseCredits):
 
 
 @dataclass(eq=False)
-class Process:
+class ModelProcess:
     """One that serves. ``ends``: what the model knows that it has still to do; ``is_gone``: its database did
     not answer, and it does not ask again before its clock has moved."""
 
     pool: asyncpg.Pool
     wall: Wall
-    drawn: Drawn
+    drawn: DrawnIds
     now_s: float = 0.0
     ends: list[tuple[str, UUID]] = field(default_factory=list)
     is_gone: bool = False
@@ -86,7 +86,7 @@ class Process:
         counter = CallCounter(self.counts, self.wall, clock=lambda: self.now_s)
         self.gate = Gate(MinuteLimits(self.wall), ALLOWANCES, counter, spender=self.spender)
 
-    async def begun(self) -> "Process":
+    async def begun(self) -> "ModelProcess":
         """With its connections, so that it never dies while one is made."""
         for own in (self.ledger.connection, self.counts.connection):
             await own._connect()

@@ -28,7 +28,7 @@ CHECK = example_of("/v1/check/{address}")
 
 
 @dataclass(frozen=True)
-class Step:
+class ClientStep:
     """What the service does with one request. ``cut``: the connection ends within the answer."""
 
     status: int
@@ -40,27 +40,27 @@ class Step:
         return httpx2.Response(self.status, headers=self.headers, stream=_Pieces(self.parts, self.cut))
 
 
-def answer(body: object = CHECK, status: int = 200, **headers: str) -> Step:
+def answer(body: object = CHECK, status: int = 200, **headers: str) -> ClientStep:
     return text_answer(json.dumps(body), status, **headers)
 
 
-def text_answer(text: str, status: int = 200, **headers: str) -> Step:
+def text_answer(text: str, status: int = 200, **headers: str) -> ClientStep:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Step(status, [text], {"x-request-id": "r" * 8, **named})
+    return ClientStep(status, [text], {"x-request-id": "r" * 8, **named})
 
 
-def refusal(status: int, code: str, **headers: str) -> Step:
+def refusal(status: int, code: str, **headers: str) -> ClientStep:
     return answer({"error": {"code": code, "message": "why"}}, status, **headers)
 
 
-def lines(*parts: str, cut: bool = False) -> Step:
+def lines(*parts: str, cut: bool = False) -> ClientStep:
     """NDJSON, in pieces as they come."""
-    return Step(200, parts, {"content-type": "application/x-ndjson"}, cut)
+    return ClientStep(200, parts, {"content-type": "application/x-ndjson"}, cut)
 
 
-def events(*parts: str, cut: bool = False) -> Step:
+def events(*parts: str, cut: bool = False) -> ClientStep:
     """Server-sent events, in pieces as they come."""
-    return Step(200, parts, {"content-type": "text/event-stream"}, cut)
+    return ClientStep(200, parts, {"content-type": "text/event-stream"}, cut)
 
 
 class _Pieces(httpx2.SyncByteStream, httpx2.AsyncByteStream):
@@ -78,12 +78,12 @@ class _Pieces(httpx2.SyncByteStream, httpx2.AsyncByteStream):
 
 
 @dataclass
-class Scripted:
+class ScriptedClient:
     """One of the clients. ``steps``: answers or failures, in turn. ``asked``: its requests; ``slept``: its
     waits in seconds."""
 
     is_async: bool
-    steps: list[Step | Exception]
+    steps: list[ClientStep | Exception]
     retries: Retries = Retries()  # noqa: RUF009
     asked: list[httpx2.Request] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)

@@ -15,10 +15,9 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
-from roundtrip.services.holders import book_reader, sources
-from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.holders import sources
 from roundtrip.services.holders.handlers import token_holders
-from roundtrip.services.runtime.book_cache import BookCache
+from roundtrip.services.runtime.book_cache import BookCache, ReadBounds, ReadLimits
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.holders import books
@@ -26,9 +25,9 @@ from roundtrip.store.holders.books import BookHead
 from roundtrip.store.server.rows import Connection
 from support.actors import ETH
 from support.databases import connected
-from support.holding import SUPPLY, Held, Stage
+from support.holding import SUPPLY, Held, HoldersStage
 from support.recording import Answer, Recording, filter_of
-from support.wallet import Place
+from support.wallet import PoolSpec
 
 WAIT_S = 30
 RANGE = 40
@@ -39,15 +38,16 @@ GONE = RpcError(4444, "pruned history unavailable")
 
 
 @dataclass
-class Process:
+class ReadingProcess:
     """One process of the service. ``node``: who stands before the chain."""
 
     ctx: Context
+    limits: ReadLimits = field(default_factory=ReadLimits)
     node: Recording = field(init=False)
 
     def __post_init__(self) -> None:
         self.node = Recording(self.ctx.node)
-        self.ctx = replace(self.ctx, node=self.node, books=BookCache())
+        self.ctx = replace(self.ctx, node=self.node, books=BookCache(limits=self.limits))
 
     async def asked(self, token: str) -> dict[str, Any]:
         """The whole answer, but for when it was asked."""
@@ -67,15 +67,16 @@ class Process:
 
 
 @dataclass
-class Service:
-    """Processes over one database, which ``row`` looks into."""
+class ReadingService:
+    """Processes over one database, which ``row`` looks into, with the same ``limits``."""
 
     base: Context
-    stage: Stage
+    stage: HoldersStage
     row: Connection
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
-    def process(self) -> Process:
-        return Process(self.base)
+    def process(self) -> ReadingProcess:
+        return ReadingProcess(self.base, self.limits)
 
     async def kept(self, token: str) -> BookHead | None:
         return await books.load_head(self.row, Address(token))
@@ -84,7 +85,7 @@ class Service:
         rows = await self.row.fetch("SELECT kind, key FROM jobs.job WHERE failed_at IS NULL")
         return [(row["kind"], row["key"]) for row in rows]
 
-    async def done(self, process: Process) -> int:
+    async def done(self, process: ReadingProcess) -> int:
         """Its worker works until nothing is left; how many rounds that took."""
         rounds = 0
         while await self.jobs():
@@ -96,30 +97,29 @@ class Service:
     async def fresh(self, token: str) -> dict[str, Any]:
         """What somebody says who reads all of it at once and knows nothing yet."""
         await self.row.execute(f"TRUNCATE {TABLES}")
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
-            found = await self.process().asked(token)
+        whole = replace(self.limits, at_once=ReadBounds(10**9, 60.0))
+        found = await ReadingProcess(self.base, whole).asked(token)
         await self.row.execute(f"TRUNCATE {TABLES}")
         assert found["status"] != "reading"
         return found
 
 
 @contextlib.asynccontextmanager
-async def service_over(ctx: Context, stage: Stage, url: str) -> AsyncIterator[Service]:
+async def service_over(ctx: Context, stage: HoldersStage, url: str) -> AsyncIterator[ReadingService]:
     """Nothing was read so far; nor is it afterwards."""
     async with connected(url) as connection:
         await connection.execute(f"TRUNCATE {TABLES}")
-        yield Service(ctx, stage, connection)
+        yield ReadingService(ctx, stage, connection)
         await connection.execute(f"TRUNCATE {TABLES}")
 
 
-def later(process: Process, seconds: float) -> None:
+def later(process: ReadingProcess, seconds: float) -> None:
     """So much time passes for it."""
     now_s = process.ctx.now_s
     process.ctx = replace(process.ctx, now_s=lambda: now_s() + seconds)
 
 
-def launched(stage: Stage) -> Held:
+def launched(stage: HoldersStage) -> Held:
     """A launch on the curve, in whose window three bought in one transaction; then others trade."""
     deployer, buyer = stage.wallet("deployer"), stage.wallet("buyer of three")
     hands = stage.hands(buyer)
@@ -139,7 +139,7 @@ def trade(held: Held, times: int, name: str = "trader") -> None:
         held.do(held.move(one, held.stage.wallet(f"friend of {name}"), held.balance(one) // 3))
 
 
-def pooled(stage: Stage, place: Place) -> Held:
+def pooled(stage: HoldersStage, place: PoolSpec) -> Held:
     """A token in a pool."""
     deployer = stage.wallet("deployer")
     held = stage.books(deployer)
@@ -171,7 +171,7 @@ def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
     return number
 
 
-async def refused(process: Process, token: str) -> RoundtripError:
+async def refused(process: ReadingProcess, token: str) -> RoundtripError:
     """Why it is not told."""
     with pytest.raises(RoundtripError) as raised:
         await process.asked(token)

@@ -5,16 +5,22 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 
 from starlette.applications import Starlette
 
+from roundtrip.api.sharing.shared_single_flight import FlightTimes
+from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from roundtrip.app.http_server import build_application, build_http_server, listen
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 _WAIT_S = 60.0
+PATIENT_STORE = partial(open_shared_store, bound_s=10.0)
+"""On busy cores Valkey may take longer to answer than a service waits for it."""
+PATIENT_TIMES = FlightTimes(lease_ms=10_000)
 
 
 @contextlib.asynccontextmanager
@@ -38,13 +44,16 @@ async def serve_apart(environment: Mapping[str, str], *flags: str) -> AsyncItera
 
 
 @contextlib.asynccontextmanager
-async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterator[str]:
+async def service(
+    ctx: Context, settings: Settings | None = None, open_store: Callable[[str], SharedStore] = PATIENT_STORE
+) -> AsyncIterator[str]:
     """Serves in this process; gives the base url. Nobody called before."""
     with contextlib.suppress(*DATABASE_FAULTS):
         # Calls outlive the service that counted them, and all tests call from one address.
         await ctx.pool.execute("DELETE FROM accounts.call")
     settings = settings or Settings(anon_per_minute=10_000, views_per_minute=10_000)
-    async with served(build_application(settings, ctx), settings.most_connections) as url:
+    app = build_application(settings, ctx, open_store, PATIENT_TIMES)
+    async with served(app, settings.most_connections) as url:
         yield url
 
 

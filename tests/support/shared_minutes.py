@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from roundtrip.api.admission.minute_limits import MinuteLimits, Ticket
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
+from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
@@ -12,7 +13,7 @@ PATIENT_S = 10.0
 
 
 @dataclass
-class House:
+class CountingProcesses:
     """Processes of one service."""
 
     url: str
@@ -27,6 +28,12 @@ class House:
         self.stores.append(valkey)
         self.minutes.append(SharedMinutes(MinuteLimits(self.wall), valkey, self.wall if own_clock else None))
         return self.minutes[-1]
+
+    def hurry(self) -> None:
+        """From now on a server that does not answer is given up soon."""
+        for store in self.stores:
+            assert isinstance(store, Valkey)
+            store.bound_s = 0.05
 
     async def close(self) -> None:
         for one in self.stores:

@@ -11,7 +11,7 @@ from roundtrip.services.trade.simulate import SimulateParams, simulate
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.sync_rpc import SyncRpc
-from support.wallet import Step, calldata
+from support.wallet import UnsignedStep, calldata
 
 APPROVE = "approve(address,uint256)"
 ALLOW = "approve(address,address,uint160,uint48)"
@@ -20,7 +20,7 @@ LATE = 2**40
 
 
 @dataclass(frozen=True)
-class Said:
+class SimulatedAnswer:
     """A simulation's answer as a caller reads it, and what it took."""
 
     answer: dict[str, Any]
@@ -62,7 +62,7 @@ def _raw(amounts: list[dict[str, str]]) -> dict[str, int]:
     return found
 
 
-async def simulated(ctx: Context, sender: str, *steps: Step, fund: bool = False) -> Said:
+async def simulated(ctx: Context, sender: str, *steps: UnsignedStep, fund: bool = False) -> SimulatedAnswer:
     """These calls of this wallet: as one transaction where there is one, else as several calls."""
     sent = [{"to": one.to, "data": one.data, "value": str(one.value_wei)} for one in steps]
     raw: dict[str, Any] = {"from": sender, "fund": fund}
@@ -70,20 +70,20 @@ async def simulated(ctx: Context, sender: str, *steps: Step, fund: bool = False)
     answered = await simulate(ctx, msgspec.convert(raw, SimulateParams))
     answer = msgspec.json.decode(msgspec.json.encode(answered.answer))
     assert "safe" not in answer["verdict"]["text"].lower()
-    return Said(answer, answered.meter.trips if answered.meter else 0, answered.counted)
+    return SimulatedAnswer(answer, answered.meter.trips if answered.meter else 0, answered.counted)
 
 
-def approve(token: str, spender: str, raw: int = MAX) -> Step:
-    return Step(token, calldata(APPROVE, spender, raw))
+def approve(token: str, spender: str, raw: int = MAX) -> UnsignedStep:
+    return UnsignedStep(token, calldata(APPROVE, spender, raw))
 
 
-def transfer(token: str, to: str, raw: int) -> Step:
-    return Step(token, calldata("transfer(address,uint256)", to, raw))
+def transfer(token: str, to: str, raw: int) -> UnsignedStep:
+    return UnsignedStep(token, calldata("transfer(address,uint256)", to, raw))
 
 
-def pay(to: str, wei: int) -> Step:
+def pay(to: str, wei: int) -> UnsignedStep:
     """Plain eth."""
-    return Step(to, "0x", wei)
+    return UnsignedStep(to, "0x", wei)
 
 
 # --- strangers' contracts --------------------------------------------------------------------------

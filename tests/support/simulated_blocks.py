@@ -25,7 +25,7 @@ FILLER_S = 12
 
 
 @dataclass(frozen=True)
-class Spot:
+class BlockSpot:
     """A block of a simulation: one that was asked for, or (None) one that fills a gap."""
 
     number: int
@@ -34,7 +34,7 @@ class Spot:
 
 
 @dataclass
-class Step:
+class SimulatedCall:
     """A call of a simulation. ``gas``: its limit, None: what the block has left. ``supplied``: as far as the
     request's gas reaches. ``price_wei``: what its sender pays for gas."""
 
@@ -81,7 +81,7 @@ def max_fee_wei(call: Json) -> int:
 
 
 def refuse_poor_senders(
-    asked: list[Json], steps: list[list[Step]], state: dict[str, tuple[int, int]]
+    asked: list[Json], steps: list[list[SimulatedCall]], state: dict[str, tuple[int, int]]
 ) -> None:
     """Names a sender that cannot pay its call, as far as its balance is known before anything is run: in the
     first call, and in its own first call after the request set its balance. Raises Refused."""
@@ -102,7 +102,7 @@ def refuse_poor_senders(
             overridden.pop((step.call.get("to") or "").lower(), None)
 
 
-def drop_transfers(block: Json, steps: list[Step]) -> None:
+def drop_transfers(block: Json, steps: list[SimulatedCall]) -> None:
     """Leaves out the transfers of data fees, and counts transactions and logs again."""
     sizes = [len(step.sent()) for step in steps]
     last = [sum(sizes[: n + 1]) - 1 for n in range(len(sizes))]
@@ -115,14 +115,14 @@ def drop_transfers(block: Json, steps: list[Step]) -> None:
         log |= {"transactionIndex": hex(index), "logIndex": hex(number)}
 
 
-def chain(asked: list[Json], pinned: Json, most: int, equal_times: bool) -> list[Spot]:
+def chain(asked: list[Json], pinned: Json, most: int, equal_times: bool) -> list[BlockSpot]:
     """Numbers and timestamps of every block of a simulation, gaps filled. ``equal_times``: several blocks may
     have the same. Raises Refused."""
     if not asked:
         raise Refused(PARAMS, "empty input")
     if len(asked) > most:
         raise Refused(TOO_MANY_BLOCKS, "too many blocks")
-    spots: list[Spot] = []
+    spots: list[BlockSpot] = []
     base = number = int(pinned["number"], 16)
     time_s = int(pinned["timestamp"], 16)
     for block in asked:
@@ -134,16 +134,16 @@ def chain(asked: list[Json], pinned: Json, most: int, equal_times: bool) -> list
             raise Refused(TOO_MANY_BLOCKS, "too many blocks")
         for between in range(number + 1, wanted):
             time_s += FILLER_S
-            spots.append(Spot(between, time_s, None))
+            spots.append(BlockSpot(between, time_s, None))
         wanted_s = int(overrides.get("time", hex(time_s + FILLER_S)), 16)
         if wanted_s < time_s or (wanted_s == time_s and not equal_times):
             raise Refused(TIMES, f"block timestamps must be in order: {wanted_s} <= {time_s}")
         number, time_s = wanted, wanted_s
-        spots.append(Spot(number, time_s, block))
+        spots.append(BlockSpot(number, time_s, block))
     return spots
 
 
-def written_out(spot: Spot, pinned: Json, validation: bool, is_nitro: bool) -> Json:
+def written_out(spot: BlockSpot, pinned: Json, validation: bool, is_nitro: bool) -> Json:
     """A block as the real node is asked for it: nothing left to what it assumes. On nitro the parent chain's
     number stands still, and PREVRANDAO is the difficulty, of which geth takes no notice. GASLIMIT is the
     local chain's, which its contracts know."""
@@ -161,7 +161,7 @@ def written_out(spot: Spot, pinned: Json, validation: bool, is_nitro: bool) -> J
     return {field: block[field] for field in ("stateOverrides", "blockOverrides", "calls") if field in block}
 
 
-def filled(spot: Spot, pinned: Json) -> Json:
+def filled(spot: BlockSpot, pinned: Json) -> Json:
     """An empty block between two that were asked for."""
     name = hashlib.sha256(f"{spot.number} {spot.time_s}".encode()).hexdigest()
     return {

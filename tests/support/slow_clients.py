@@ -13,7 +13,7 @@ _RECEIVES_BYTES = 4096
 
 
 @dataclass(slots=True)
-class Slow:
+class SlowClients:
     """Slow clients of one service. ``path``: a large answer of its; ``posts``: what takes a body; ``stream``:
     what never ends. ``pause_s``: between two bytes. ``came``: connections by sort; ``ended``: how many of
     them the service ended; ``refused``: how many could not even be made."""

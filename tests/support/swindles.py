@@ -12,7 +12,7 @@ from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import MAX, ContractDeployer, calldata, v3_pool
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.attacks import Parties
-from support.wallet import Receipt, Step, Wallet
+from support.wallet import Receipt, UnsignedStep, Wallet
 
 ETH = 10**18
 
@@ -327,7 +327,7 @@ def for_real(rpc: SyncRpc) -> Iterator[None]:
     assert rpc.call("evm_revert", snapshot)
 
 
-def sent_with(rpc: SyncRpc, wallet: Wallet, step: Step, gas: int) -> Receipt:
+def sent_with(rpc: SyncRpc, wallet: Wallet, step: UnsignedStep, gas: int) -> Receipt:
     """Signed with that gas limit and mined."""
     (one,) = wallet.queue([step], gas, 10**10, 0)
     return wallet.receipt(one)

@@ -44,7 +44,7 @@ class Hints:
 
 
 @dataclass
-class Ground:
+class SyncGround:
     """A chain, its feed, a database, and what was heard of its cursor and its waits."""
 
     url: str
@@ -117,11 +117,11 @@ class Ground:
 
 
 @contextlib.asynccontextmanager
-async def ground_in(url: str) -> AsyncIterator[Ground]:
+async def ground_in(url: str) -> AsyncIterator[SyncGround]:
     """An empty index of a chain of 31 blocks."""
     index = await asyncpg.connect(url)
     await emptied(index)
-    found = Ground(url, ScriptedChain(seed=4, blocks=31), index)
+    found = SyncGround(url, ScriptedChain(seed=4, blocks=31), index)
     await index.add_listener("facts", lambda *told: found.heard.put_nowait(int(str(told[-1]))))
     found.feed.say(30)
     yield found

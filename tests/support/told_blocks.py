@@ -30,7 +30,7 @@ V3_POSITIONS, V4_POSITIONS = NETWORK.v3_position_manager, NETWORK.v4_position_ma
 MANAGER, WETH, USDG = NETWORK.v4_pool_manager, NETWORK.weth, NETWORK.usdg
 
 
-class Sent(NamedTuple):
+class LoggedTransaction(NamedTuple):
     """A transaction: what it logged, who sent it to whom with how much."""
 
     logs: tuple[Log, ...]
@@ -48,9 +48,9 @@ def sent(
     value_wei: int = 0,
     type: str = "0x2",
     input: str = "0x",
-) -> Sent:
+) -> LoggedTransaction:
     """A transaction with these logs."""
-    return Sent(own, sender, to, value_wei, type, input)
+    return LoggedTransaction(own, sender, to, value_wei, type, input)
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Chain:
     parent: BlockRef = field(default_factory=lambda: BlockRef(99, "0x" + "63" * 32, START_S))
     blocks: list[BlockRead] = field(default_factory=list)
 
-    def block(self, *transactions: Sent, after_s: int = 1) -> BlockRead:
+    def block(self, *transactions: LoggedTransaction, after_s: int = 1) -> BlockRead:
         """One block more."""
         before = self.blocks[-1].ref if self.blocks else self.parent
         number, at_s = before.number + 1, before.timestamp_s + after_s
@@ -244,7 +244,7 @@ class MadeUp:
     def _amount(self) -> int:
         return self._random.randrange(1, 10 ** self._random.randrange(1, 24))
 
-    def _sent(self, opened: set[tuple[str, ...]]) -> Sent:
+    def _sent(self, opened: set[tuple[str, ...]]) -> LoggedTransaction:
         own: list[Log] = []
         for _ in range(self._random.choice((0, 1, 1, 2, 3))):
             own += self._logs(opened)
@@ -255,7 +255,9 @@ class MadeUp:
         value_wei = self._amount() if to is not None and self._random.random() < 0.4 else 0
         kind = self._random.choice(("0x2", "0x2", "0x64"))
         # By whether there is anything to tell, so that no other chance of a seed changes.
-        return Sent(tuple(own), self._wallet(), to, value_wei, kind, "0x5ca1ab1e" if own else "0x")
+        return LoggedTransaction(
+            tuple(own), self._wallet(), to, value_wei, kind, "0x5ca1ab1e" if own else "0x"
+        )
 
     def _logs(self, opened: set[tuple[str, ...]]) -> Sequence[Log]:
         roll = self._random.random()

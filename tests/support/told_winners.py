@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from support import told_blocks as told
-from support.told_blocks import Chain, Sent, sent
+from support.told_blocks import Chain, LoggedTransaction, sent
 from unit.venues.network import address
 
 DAY_S = 86_400
@@ -19,23 +19,23 @@ def curve(token: Address) -> Address:
     return address(int(token, 16) + 1)
 
 
-def buys(who: Address, eth: float, token: Address = TOKEN) -> Sent:
+def buys(who: Address, eth: float, token: Address = TOKEN) -> LoggedTransaction:
     """A million tokens for so much."""
     at = curve(token)
     return sent(told.bought(at, who, who, int(eth * WEI_PER_ETH), MILLION), sender=who, to=at)
 
 
-def sells(who: Address, eth: float, token: Address = TOKEN) -> Sent:
+def sells(who: Address, eth: float, token: Address = TOKEN) -> LoggedTransaction:
     """The million for so much."""
     at = curve(token)
     return sent(told.sold(at, who, who, int(eth * WEI_PER_ETH), MILLION), sender=who, to=at)
 
 
-def pays(who: Address, whom: Address) -> Sent:
+def pays(who: Address, whom: Address) -> LoggedTransaction:
     return sent(sender=who, to=whom, value_wei=1)
 
 
-def launches(token: Address) -> Sent:
+def launches(token: Address) -> LoggedTransaction:
     return sent(told.launched(token, curve(token), DEPLOYER), sender=DEPLOYER)
 
 

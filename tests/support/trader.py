@@ -28,7 +28,7 @@ class Market:
         return low, high, self.fee_pips, self.tick_spacing, self.hook
 
 
-class Trader:
+class MarketTrader:
     """Buys and sells in one market with one wallet."""
 
     def __init__(self, wallet: Wallet, contracts: dict[str, str], market: Market) -> None:

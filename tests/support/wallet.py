@@ -49,7 +49,7 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PoolSpec:
     """A pool by its key. ``tick_spacing`` None: the usual one for the fee; ``hook``: v4 only."""
 
     quote: str
@@ -60,7 +60,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UnsignedStep:
     """One transaction of a trade, before it is signed."""
 
     to: str
@@ -90,12 +90,12 @@ class Wallet:
         except RpcFailure:
             gas = 3_000_000
         base = int(self._rpc.call("eth_getBlockByNumber", "latest", False)["baseFeePerGas"], 16)
-        sent = self._broadcast(Step(to, data, value_wei), self._nonce(), min(gas, 2**24), base * 2, 0)
+        sent = self._broadcast(UnsignedStep(to, data, value_wei), self._nonce(), min(gas, 2**24), base * 2, 0)
         done = _receipt(self._wait(sent))
         self._await_own_pool()
         return done
 
-    def queue(self, steps: list[Step], gas: int, max_fee_wei: int, tip_wei: int) -> list[str]:
+    def queue(self, steps: list[UnsignedStep], gas: int, max_fee_wei: int, tip_wei: int) -> list[str]:
         """Signs and sends these for one block that someone else makes; their hashes."""
         nonce = self._nonce() if steps else 0
         return [self._broadcast(step, nonce + n, gas, max_fee_wei, tip_wei) for n, step in enumerate(steps)]
@@ -107,7 +107,7 @@ class Wallet:
     def _nonce(self) -> int:
         return int(self._rpc.call("eth_getTransactionCount", self.address, "latest"), 16)
 
-    def _broadcast(self, step: Step, nonce: int, gas: int, max_fee_wei: int, tip_wei: int) -> str:
+    def _broadcast(self, step: UnsignedStep, nonce: int, gas: int, max_fee_wei: int, tip_wei: int) -> str:
         signed = self._account.sign_transaction(
             {
                 "chainId": CHAIN_ID,
@@ -162,16 +162,16 @@ class Wallet:
         step = self.usdg_step(amount_raw)
         assert self.send(step.to, step.data, step.value_wei).ok
 
-    def usdg_step(self, amount_raw: int, most_wei: int = 10**18) -> Step:
+    def usdg_step(self, amount_raw: int, most_wei: int = 10**18) -> UnsignedStep:
         """The transaction that buys exactly so much usdg."""
         weth, usdg, router = (self._contracts[name] for name in ("weth", "usdg", "swapRouter02"))
         swap = calldata(_OUTPUT, (weth, usdg, 500, self.address, amount_raw, 2**200, 0))
-        return Step(router, _multicall(swap, calldata("refundETH()")), most_wei)
+        return UnsignedStep(router, _multicall(swap, calldata("refundETH()")), most_wei)
 
     def buy(self, token: str, quote: str, fee_pips: int, amount_raw: int, version: int = 3) -> int | None:
         """Tokens received for so much of the quote; None when the buy was refused."""
         before = self.tokens(token)
-        *first, swap = self.buy_steps(token, Place(quote, fee_pips, version), amount_raw)
+        *first, swap = self.buy_steps(token, PoolSpec(quote, fee_pips, version), amount_raw)
         for step in first:
             assert self.send(step.to, step.data, step.value_wei).ok
         done = self.send(swap.to, swap.data, swap.value_wei)
@@ -179,7 +179,7 @@ class Wallet:
 
     def sell(self, token: str, quote: str, fee_pips: int, amount_raw: int, version: int = 3) -> Fill:
         """Approves exactly that much and sells it."""
-        place = Place(quote, fee_pips, version)
+        place = PoolSpec(quote, fee_pips, version)
         *first, swap = self.sell_steps(token, place, amount_raw)
         for step in first:
             self.send(step.to, step.data, step.value_wei)
@@ -191,35 +191,35 @@ class Wallet:
         gas_wei = done.gas_wei if paid_in == "eth" else 0
         return Fill(True, held - self.tokens(token), self.money(paid_in) - money + gas_wei)
 
-    def buy_steps(self, token: str, place: Place, amount_raw: int) -> list[Step]:
+    def buy_steps(self, token: str, place: PoolSpec, amount_raw: int) -> list[UnsignedStep]:
         """Approvals and the like, and last the swap that spends so much of the quote."""
         asset, router = self._contracts.get(place.quote, _ZERO), self._contracts["swapRouter02"]
         if place.version == 4:
             return self._buy_v4(token, place, amount_raw)
         swap = calldata(_SINGLE, (asset, token, place.fee_pips, self.address, amount_raw, 0, 0))
         if place.quote == "usdg":
-            return [Step(asset, calldata(_APPROVE, router, amount_raw)), Step(router, swap)]
-        return [Step(router, swap, amount_raw)]
+            return [UnsignedStep(asset, calldata(_APPROVE, router, amount_raw)), UnsignedStep(router, swap)]
+        return [UnsignedStep(router, swap, amount_raw)]
 
     def sell_steps(
-        self, token: str, place: Place, amount_raw: int, approve_raw: int | None = None
-    ) -> list[Step]:
+        self, token: str, place: PoolSpec, amount_raw: int, approve_raw: int | None = None
+    ) -> list[UnsignedStep]:
         """Approvals of exactly that much, or of ``approve_raw``, and last the swap."""
         allowed = amount_raw if approve_raw is None else approve_raw
         if place.version == 4:
             return self._sell_v4(token, place, amount_raw, allowed)
         router, asset = self._contracts["swapRouter02"], self._contracts[place.quote]
-        approve = Step(token, calldata(_APPROVE, router, allowed))
+        approve = UnsignedStep(token, calldata(_APPROVE, router, allowed))
         if place.quote == "usdg":
             one = (token, asset, place.fee_pips, _CALLER, amount_raw, 0, 0)
-            return [approve, Step(router, calldata(_SINGLE, one))]
+            return [approve, UnsignedStep(router, calldata(_SINGLE, one))]
         swap = calldata(_SINGLE, (token, asset, place.fee_pips, _ROUTER, amount_raw, 0, 0))
         unwrap = calldata("unwrapWETH9(uint256,address)", 0, self.address)
-        return [approve, Step(router, _multicall(swap, unwrap))]
+        return [approve, UnsignedStep(router, _multicall(swap, unwrap))]
 
     def second_sell_steps(
-        self, token: str, place: Place, amount_raw: int, approve_raw: int | None = None
-    ) -> list[Step]:
+        self, token: str, place: PoolSpec, amount_raw: int, approve_raw: int | None = None
+    ) -> list[UnsignedStep]:
         """The same by the pool's other way: in v3 by the Universal Router, in v4 settled after the swap."""
         allowed = amount_raw if approve_raw is None else approve_raw
         if place.version == 3:
@@ -229,7 +229,9 @@ class Wallet:
         take = (0x0F, encode(["address", "uint256"], [self._contracts.get(place.quote, _ZERO), 0]))
         return [*self._permit2(token, allowed), self._execute([_actions(swap, settle, take)])]
 
-    def universal_sell_steps(self, token: str, place: Place, amount_raw: int, approve_raw: int) -> list[Step]:
+    def universal_sell_steps(
+        self, token: str, place: PoolSpec, amount_raw: int, approve_raw: int
+    ) -> list[UnsignedStep]:
         """The same in a v3 pool, but by Permit2 and the Universal Router; it pays what SwapRouter02 pays."""
         path = b"".join(
             (_bytes(token), place.fee_pips.to_bytes(3, "big"), _bytes(self._contracts[place.quote]))
@@ -242,12 +244,14 @@ class Wallet:
         unwrap = (0x0C, encode(["address", "uint256"], [_CALLER, 0]))
         return [*self._permit2(token, approve_raw), self._execute([(0x00, swap), *[unwrap] * wraps])]
 
-    def _execute(self, commands: list[tuple[int, bytes]], value_wei: int = 0) -> Step:
+    def _execute(self, commands: list[tuple[int, bytes]], value_wei: int = 0) -> UnsignedStep:
         signature = "execute(bytes,bytes[],uint256)"
         codes, inputs = bytes(code for code, _ in commands), [data for _, data in commands]
-        return Step(self._contracts["universalRouter"], calldata(signature, codes, inputs, _LATE), value_wei)
+        return UnsignedStep(
+            self._contracts["universalRouter"], calldata(signature, codes, inputs, _LATE), value_wei
+        )
 
-    def _v4_swap(self, token: str, place: Place, amount_raw: int, buys: bool) -> tuple[int, bytes]:
+    def _v4_swap(self, token: str, place: PoolSpec, amount_raw: int, buys: bool) -> tuple[int, bytes]:
         """The 5-field parameters of the router as published, in action 06."""
         money = self._contracts.get(place.quote, _ZERO)
         low, high = sorted((token, money), key=lambda address: int(address, 16))
@@ -256,34 +260,34 @@ class Wallet:
         one = (key, paid == low, amount_raw, 0, b"")
         return 0x06, encode([f"({_KEY},bool,uint128,uint128,bytes)"], [one])
 
-    def _permit2(self, asset: str, amount_raw: int) -> list[Step]:
+    def _permit2(self, asset: str, amount_raw: int) -> list[UnsignedStep]:
         permit2, router = self._contracts["permit2"], self._contracts["universalRouter"]
         allow = "approve(address,address,uint160,uint48)"
         most = min(amount_raw, 2**160 - 1)
         return [
-            Step(asset, calldata(_APPROVE, permit2, amount_raw)),
-            Step(permit2, calldata(allow, asset, router, most, _LATE)),
+            UnsignedStep(asset, calldata(_APPROVE, permit2, amount_raw)),
+            UnsignedStep(permit2, calldata(allow, asset, router, most, _LATE)),
         ]
 
-    def _buy_v4(self, token: str, place: Place, amount_raw: int) -> list[Step]:
+    def _buy_v4(self, token: str, place: PoolSpec, amount_raw: int) -> list[UnsignedStep]:
         money = self._contracts.get(place.quote, _ZERO)
         swap = self._v4_swap(token, place, amount_raw, buys=True)
         take = (0x0F, encode(["address", "uint256"], [token, 0]))
         settle = (0x0C, encode(["address", "uint256"], [money, amount_raw]))
-        steps = [Step(money, calldata("deposit()"), amount_raw)] if place.quote == "weth" else []
+        steps = [UnsignedStep(money, calldata("deposit()"), amount_raw)] if place.quote == "weth" else []
         if place.quote != "eth":
             steps += self._permit2(money, amount_raw)
         buy = self._execute([_actions(swap, settle, take)], amount_raw if place.quote == "eth" else 0)
         return [*steps, buy]
 
-    def _sell_v4(self, token: str, place: Place, amount_raw: int, allowed_raw: int) -> list[Step]:
+    def _sell_v4(self, token: str, place: PoolSpec, amount_raw: int, allowed_raw: int) -> list[UnsignedStep]:
         settle = (0x0B, encode(["address", "uint256", "bool"], [token, amount_raw, True]))
         swap = self._v4_swap(token, place, 0, buys=False)
         take = (0x0F, encode(["address", "uint256"], [self._contracts.get(place.quote, _ZERO), 0]))
         return [*self._permit2(token, allowed_raw), self._execute([_actions(settle, swap, take)])]
 
 
-def paid_out_in(place: Place) -> str:
+def paid_out_in(place: PoolSpec) -> str:
     """What a sell pays: weth pools of v3 pay eth, those of v4 pay a wallet weth itself."""
     return "eth" if place.quote == "weth" and place.version == 3 else place.quote
 

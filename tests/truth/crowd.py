@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from roundtrip.domain.check.crowd_reading import Cause, CrowdFinding, CrowdReading
 from roundtrip.domain.check.evidence import Crowd, CrowdSale, CrowdWallet, Environment, RefusedCall
-from truth.reality import BPS, DELAYS_S, PROBE_WEI, SOON_S, Drawn, Met, Trader
+from truth.reality import BPS, DELAYS_S, PROBE_WEI, SOON_S, CrowdOutcome, Met, PoolTrader
 
 _NEAR_BPS = 2
 """A loss of two legs is rounded twice."""
@@ -39,7 +39,7 @@ def _has_sold(outcome: object) -> bool:
 
 
 def confirmed(
-    crowd: CrowdReading | None, trader: Trader, met: Met, environment: Environment
+    crowd: CrowdReading | None, trader: PoolTrader, met: Met, environment: Environment
 ) -> tuple[str, ...]:
     """What the check says of its crowd and no real wallet of the same manner meets."""
     if crowd is None:
@@ -47,7 +47,7 @@ def confirmed(
     return tuple(line for finding in crowd.findings for line in _unmet(finding, trader, met, environment))
 
 
-def _unmet(finding: CrowdFinding, trader: Trader, met: Met, environment: Environment) -> Iterator[str]:
+def _unmet(finding: CrowdFinding, trader: PoolTrader, met: Met, environment: Environment) -> Iterator[str]:
     wallets = _isolated(finding.trade.wallet, finding.cause, environment)
     drawn = [one for one in map(trader.as_drawn, wallets) if one is not None]
     text = "refused" if finding.refused else f"loses {finding.loss_bps} bps"
@@ -58,7 +58,7 @@ def _unmet(finding: CrowdFinding, trader: Trader, met: Met, environment: Environ
         yield f"{claim} met {[one.sale for one in drawn]}"
 
 
-def _is_so(finding: CrowdFinding, drawn: Drawn) -> bool:
+def _is_so(finding: CrowdFinding, drawn: CrowdOutcome) -> bool:
     sale = drawn.sale
     if finding.refused:
         return sale is None or 2 * sale.sold_raw < sale.asked_raw

@@ -59,7 +59,7 @@ _MINT_ACTIONS = bytes([0x02, 0x0D, 0x14])
 _KEY = "(address,address,uint24,int24,address)"
 
 
-class Act(NamedTuple):
+class AccountCall(NamedTuple):
     """One call of an account."""
 
     sender: str
@@ -73,7 +73,7 @@ class Exit(NamedTuple):
 
     wallet: str
     takes: str
-    acts: tuple[Act, ...] = ()
+    acts: tuple[AccountCall, ...] = ()
     at_s: int = 0
 
 
@@ -331,10 +331,10 @@ class LiquidityGround:
         )
         return replace(position, holder=locker, exits=(*sooner, at_end))
 
-    def withdraws(self, position: PutPosition, locker: str) -> Act:
+    def withdraws(self, position: PutPosition, locker: str) -> AccountCall:
         """What the deployer takes an NFT out of a locker with."""
         data = calldata("withdraw(address,uint256)", position.owner, position.number)
-        return Act(self.deployer.account, locker, data)
+        return AccountCall(self.deployer.account, locker, data)
 
     def lock_by_id(self, position: PutPosition, vault: str, until_s: int) -> PutPosition:
         """Locks the deployer's NFT in the next lock of a vault, for the deployer."""
@@ -342,7 +342,7 @@ class LiquidityGround:
         self._approve_nft(position, vault)
         lock = "lock(address,uint256,address,address,uint256)"
         self._lock(vault, calldata(lock, position.owner, position.number, me, me, until_s))
-        withdraw = Act(me, vault, calldata("withdraw(uint256,address)", lock_id, me))
+        withdraw = AccountCall(me, vault, calldata("withdraw(uint256,address)", lock_id, me))
         exits = (Exit(me, me, (withdraw,), until_s),) if until_s < MAX else ()
         return replace(position, holder=vault, exits=exits)
 
@@ -367,7 +367,7 @@ class LiquidityGround:
         self.author.receipt(
             self.author.send(contract, calldata(f"{verb}(address,int24,int24,uint128)", *values))
         )
-        leave = Exit(author, "", (Act(author, contract, leaves),))
+        leave = Exit(author, "", (AccountCall(author, contract, leaves),))
         return PutPosition(pool, contract, 0, -EDGE, EDGE, liquidity, contract, (leave,))
 
 
@@ -454,7 +454,7 @@ def _with_operator_first(ground: LiquidityGround) -> PutWorld:
     code = ground.rpc.call("eth_getCode", ground.create("time_lock"), "latest")
     approve = calldata("setApprovalForAll(address,bool)", author, True)
     locker = ground.author.create(calling_first(position.owner, approve, code)).lower()
-    way = Exit(author, author, (Act(author, position.owner, _move(position, locker, author)),))
+    way = Exit(author, author, (AccountCall(author, position.owner, _move(position, locker, author)),))
     return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
 
 
@@ -481,7 +481,7 @@ def _behind_back_door(plan: PoolPlan) -> Callable[[LiquidityGround], PutWorld]:
         pool, author = ground.pool(plan), ground.author.account
         locker, position = ground.create("back_door"), ground.add(pool, ground.deployer.account)
         move = "migrateVault(address,uint256,address)"
-        act = Act(author, locker, calldata(move, position.owner, position.number, author))
+        act = AccountCall(author, locker, calldata(move, position.owner, position.number, author))
         until_s = now_s(ground.rpc) + LOCKED_S
         return ground.put(pool, ground.lock(position, locker, until_s, Exit(author, author, (act,))))
 
@@ -492,7 +492,7 @@ def _with_operator(ground: LiquidityGround) -> PutWorld:
     """The NFT's manager lets the author move what the locker keeps."""
     pool, author = ground.pool(), ground.author.account
     locker, position = ground.create("operator_lock"), ground.add(pool, ground.deployer.account)
-    way = Exit(author, author, (Act(author, position.owner, _move(position, locker, author)),))
+    way = Exit(author, author, (AccountCall(author, position.owner, _move(position, locker, author)),))
     return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
 
 
@@ -505,7 +505,7 @@ def _shortened(alone: bool) -> Callable[[LiquidityGround], PutWorld]:
         locker, position = owner.create(compiled("short_lock")).lower(), ground.add(pool, me)
         shorten = "setUnlockTime(address,uint256,uint256)"
         acts = (
-            Act(owner.account, locker, calldata(shorten, position.owner, position.number, 1)),
+            AccountCall(owner.account, locker, calldata(shorten, position.owner, position.number, 1)),
             ground.withdraws(position, locker),
         )
         until_s = now_s(ground.rpc) + LOCKED_S
@@ -522,7 +522,7 @@ def _upgradable(name: str) -> Callable[[LiquidityGround], PutWorld]:
         locker = ground.create(name, ground.create("time_lock"))
         position, opened = ground.add(pool, me), ground.create("open_lock")
         acts = (
-            Act(author, locker, calldata("upgradeTo(address)", opened)),
+            AccountCall(author, locker, calldata("upgradeTo(address)", opened)),
             ground.withdraws(position, locker),
         )
         until_s = now_s(ground.rpc) + LOCKED_S
@@ -540,7 +540,7 @@ def _clone(ground: LiquidityGround) -> PutWorld:
     locker = ground.author.create(f"0x{stores}60{size:02x}60{start:02x}5f3960{size:02x}5ff3{code}").lower()
     position = ground.add(pool, ground.deployer.account)
     move = "migrateVault(address,uint256,address)"
-    act = Act(author, locker, calldata(move, position.owner, position.number, author))
+    act = AccountCall(author, locker, calldata(move, position.owner, position.number, author))
     way = Exit(author, author, (act,))
     return ground.put(pool, ground.lock(position, locker, now_s(ground.rpc) + LOCKED_S, way))
 
@@ -659,7 +659,7 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
 }
 
 
-class Expected(NamedTuple):
+class ExpectedPosition(NamedTuple):
     """What is true of a position. ``held_by``: what keeps it, in the answer's words. ``can_withdraw_now``: by
     role. ``until_s``: for how long after it was locked nobody can; 0: there is no such time."""
 
@@ -668,27 +668,27 @@ class Expected(NamedTuple):
     until_s: int = 0
 
 
-def _free(role: str) -> Expected:
-    return Expected("free", frozenset({role}))
+def _free(role: str) -> ExpectedPosition:
+    return ExpectedPosition("free", frozenset({role}))
 
 
-_LOCKED = Expected("locked", until_s=LOCKED_S)
-_STAYS = Expected("contract")
-EXPECTED: dict[str, tuple[Expected, ...]] = {
+_LOCKED = ExpectedPosition("locked", until_s=LOCKED_S)
+_STAYS = ExpectedPosition("contract")
+EXPECTED: dict[str, tuple[ExpectedPosition, ...]] = {
     "deployer": (_free("deployer"),),
     "deployer, v4": (_free("deployer"),),
     "another wallet": (_free("other"),),
     "another wallet, v4": (_free("other"),),
     "several wallets": (_free("deployer"), _free("other"), _free("third")),
     "several wallets, v4": (_free("deployer"), _free("other"), _free("third")),
-    "burned": (Expected("burned"),),
-    "burned, v4": (Expected("burned"),),
+    "burned": (ExpectedPosition("burned"),),
+    "burned, v4": (ExpectedPosition("burned"),),
     "time lock": (_LOCKED,),
     "time lock, v4": (_LOCKED,),
     "time lock of a part": (_LOCKED, _free("deployer")),
     "time lock that is over": (_free("deployer"),),
     "vault": (_LOCKED,),
-    "vault for ever": (Expected("locked"),),
+    "vault for ever": (ExpectedPosition("locked"),),
     "vault of many locks": (_LOCKED,),
     "operator before its code": (_free("author"),),
     "back door": (_free("author"),),
@@ -704,9 +704,9 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "ownerOf reverts": (_free("author"),),
     "two hundred wallets": (),
     "one-sided": (_free("other"), _free("deployer")),
-    "narrow position burned": (Expected("burned"), _free("deployer"), _free("deployer")),
+    "narrow position burned": (ExpectedPosition("burned"), _free("deployer"), _free("deployer")),
     "taxed quote": (_free("deployer"),),
-    "graduated": (Expected("launchpad"),),
+    "graduated": (ExpectedPosition("launchpad"),),
     "on its curve": (),
 }
 """By world, of its positions in order. Of two hundred, each is its own wallet's."""

@@ -16,7 +16,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.mining import by_hand
-from support.wallet import Fill, Place, Wallet
+from support.wallet import Fill, PoolSpec, Wallet
 from truth.check.test_truth import DELAYS_S, Reality, other_sizes
 
 SECONDS_A_NUMBER = 12
@@ -109,8 +109,8 @@ def _prepare(
     return PoolTrade(token, pool, paid_raw, wallet)
 
 
-def _place(pool: PoolPlan) -> Place:
-    return Place(pool.quote, pool.fee_pips, pool.version)
+def _place(pool: PoolPlan) -> PoolSpec:
+    return PoolSpec(pool.quote, pool.fee_pips, pool.version)
 
 
 def _trade_other_sizes(rpc: SyncRpc, built: Built, trade: PoolTrade) -> tuple[bool, int | None, int]:

@@ -11,7 +11,7 @@ from typing import Literal
 from roundtrip.domain.check.evidence import CrowdWallet, Environment
 from roundtrip_development.devnet.stories import PoolPlan
 from roundtrip_development.devnet.sync_rpc import SyncRpc
-from support.wallet import Place, Step, Wallet, calldata, paid_out_in
+from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata, paid_out_in
 
 PROBE_WEI = 10**17
 SIZES = {"probe": 1, "tenth": 10, "hundredth": 100, "thousandth": 1000}
@@ -67,7 +67,7 @@ Sales = dict[int, Sale | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class CrowdOutcome:
     """What a wallet of the check's crowd met alone; ``sale`` None: its sell, or one of its ten, was
     refused."""
 
@@ -106,7 +106,7 @@ class Met:
     impact_bps: int | None = None
     large_refused: bool = False
     keeps: bool = False
-    drawn: tuple[Drawn, ...] = ()
+    drawn: tuple[CrowdOutcome, ...] = ()
     second: Sales = field(default_factory=dict)
     beside_trap: bool = False
 
@@ -118,7 +118,7 @@ class _Purchase:
     bought_raw: int
 
 
-class Chain:
+class PausedChain:
     """The local chain while wallets trade: time stands still between the blocks they make. ``bypass``: what
     moves a token into the pool manager and out again."""
 
@@ -177,14 +177,14 @@ class Chain:
         return raw * 10**18 // self._usdg_an_eth_raw if quote == "usdg" else raw
 
 
-class Trader:
+class PoolTrader:
     """One pool, traded in by wallets that behave like the two of a check."""
 
-    def __init__(self, chain: Chain, pool: PoolPlan, manners: tuple[Environment, ...]) -> None:
+    def __init__(self, chain: PausedChain, pool: PoolPlan, manners: tuple[Environment, ...]) -> None:
         self._chain = chain
         self._pool = pool
         hook = chain.hooks[f"{pool.hook}_{pool.quote}"] if pool.hook else ZERO
-        self._place = Place(pool.quote, pool.key_fee(), pool.version, pool.tick_spacing, hook)
+        self._place = PoolSpec(pool.quote, pool.key_fee(), pool.version, pool.tick_spacing, hook)
         self._manners = manners
         self._swap_gas = _MAX_HOOKED_GAS if pool.hook else _MAX_GAS
         self._paid_out_in = paid_out_in(self._place)
@@ -285,7 +285,7 @@ class Trader:
         accepted_raw = part_raw * done_by.count(True) + rest_raw
         return Sale(purchase.paid_raw, held_raw, accepted_raw, held_raw - left_raw, back_raw)
 
-    def lost_by(self, way_out: "Trader", size: str) -> int:
+    def lost_by(self, way_out: "PoolTrader", size: str) -> int:
         """What is lost, in bps of its worth, of what is bought here and sold there; all of it where less than
         half sells."""
         with self._chain.kept():
@@ -314,9 +314,9 @@ class Trader:
             moved_raw = wallet.tokens(chain.token, at_s)
             allow = calldata("approve(address,uint256)", bypass, moved_raw)
             carry = calldata("carry(address,address,uint256)", chain.token, receiver.address, moved_raw)
-            self._queue(wallet, [Step(chain.token, allow)], _MAX_GAS, self._manners[0])
+            self._queue(wallet, [UnsignedStep(chain.token, allow)], _MAX_GAS, self._manners[0])
             chain.mine(at_s - self._manners[0].approved_s)
-            (sent,) = self._queue(wallet, [Step(bypass, carry)], _MAX_GAS, self._manners[0])
+            (sent,) = self._queue(wallet, [UnsignedStep(bypass, carry)], _MAX_GAS, self._manners[0])
             chain.mine(at_s)
             left_raw = moved_raw - wallet.tokens(chain.token)
             if not wallet.receipt(sent).ok or left_raw <= 0:
@@ -336,7 +336,7 @@ class Trader:
                 for delay_s in DELAYS_S
             }
 
-    def as_drawn(self, wallet: CrowdWallet) -> Drawn | None:
+    def as_drawn(self, wallet: CrowdWallet) -> CrowdOutcome | None:
         """What a wallet of the crowd meets alone, in its own manner; None where it was not sold any."""
         manner = replace(
             self._manners[0],
@@ -344,7 +344,7 @@ class Trader:
             gas_float_wei=wallet.purse_wei + _GAS_MONEY_WEI,
             approves_all=wallet.approves_all,
         )
-        trader = Trader(self._chain, self._pool, (manner,))
+        trader = PoolTrader(self._chain, self._pool, (manner,))
         with self._chain.kept():
             purchase = trader._buy(0, wallet.size_wei)
             if purchase is None:
@@ -359,10 +359,10 @@ class Trader:
                 purchase = replace(again, paid_raw=purchase.paid_raw + again.paid_raw)
             with self._chain.passed(wait_s):
                 if wallet.way == "pieces":
-                    return Drawn(wallet, trader._pieces_of(purchase, all_of_them=True))
+                    return CrowdOutcome(wallet, trader._pieces_of(purchase, all_of_them=True))
                 by_route = wallet.way == "second route"
                 sale = trader._sell(0, purchase, wallet.after_s, wallet.share_bps, by_route=by_route)
-            return Drawn(wallet, sale)
+            return CrowdOutcome(wallet, sale)
 
     def _small(self, size: str, main: _Purchase) -> tuple[int | None, int | None]:
         """What a thousandth of the probe loses, and how much more the smallest buy gives for its money."""
@@ -453,7 +453,7 @@ class Trader:
         at_s = chain.now_s + 1 + SOON_S
         receiver = self._wallet(f"receiver {self._pool}", PROBE_WEI)
         data = calldata("transfer(address,uint256)", receiver.address, handed_raw)
-        (sent,) = self._queue(purchase.wallet, [Step(chain.token, data)], _MAX_GAS, self._manners[0])
+        (sent,) = self._queue(purchase.wallet, [UnsignedStep(chain.token, data)], _MAX_GAS, self._manners[0])
         chain.mine(at_s)
         got_raw = receiver.tokens(chain.token)
         if not purchase.wallet.receipt(sent).ok or got_raw == 0:
@@ -480,7 +480,7 @@ class Trader:
     def _wallet(self, seed: str, wei: int) -> Wallet:
         return Wallet(self._chain.rpc, self._chain.contracts, seed, wei=wei)
 
-    def _queue(self, wallet: Wallet, steps: list[Step], gas: int, manner: Environment) -> list[str]:
+    def _queue(self, wallet: Wallet, steps: list[UnsignedStep], gas: int, manner: Environment) -> list[str]:
         max_fee_wei = 2 * self._chain.base_fee_wei + manner.tip_wei
         return wallet.queue(steps, gas, max_fee_wei, manner.tip_wei)
 
@@ -490,7 +490,7 @@ def surely_half(sale: Sale | None) -> bool:
     return sale is not None and sale.share_bps() > BPS // 2 + 1
 
 
-def met_everywhere(traders: list[Trader], cheapest_of: Callable[[list[Met]], int]) -> list[Met]:
+def met_everywhere(traders: list[PoolTrader], cheapest_of: Callable[[list[Met]], int]) -> list[Met]:
     """What wallets meet in every pool, alone, and on the way out of the cheapest one by the others."""
     found = [trader.met() for trader in traders]
     cheapest = cheapest_of(found)

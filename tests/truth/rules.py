@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 
 from roundtrip_development.devnet.stories import PoolPlan
-from truth.reality import BPS, DAY_S, DELAYS_S, HOUR_S, SOON_S, Drawn, Met, Sale
+from truth.reality import BPS, DAY_S, DELAYS_S, HOUR_S, SOON_S, CrowdOutcome, Met, Sale
 
 WARN_BPS, DANGER_BPS, HALF_BPS, TOLL_BPS, HOOK_MARGIN_BPS = 1500, 5000, 5000, 1000, 100
 CROWD_MARGIN_BPS, SHORT_BPS = 500, 1000
@@ -95,7 +95,7 @@ def differing(met: Met) -> set[bool]:
     return set().union({False}, *found)
 
 
-def _differs(drawn: Drawn, met: Met) -> set[bool]:
+def _differs(drawn: CrowdOutcome, met: Met) -> set[bool]:
     around = [met.sells[delay_s] for delay_s in _around(drawn)]
     losses = [sale.loss_bps() for sale in around if sale is not None and sale.whole()]
     if len(losses) < len(around):
@@ -117,7 +117,7 @@ def _is_short(sale: Sale) -> bool:
     return (sale.asked_raw - sale.sold_raw) * BPS > sale.asked_raw * SHORT_BPS
 
 
-def _around(drawn: Drawn) -> list[int]:
+def _around(drawn: CrowdOutcome) -> list[int]:
     """The main wallet's sells before and after this one."""
     after_s = drawn.wallet.after_s
     if drawn.wallet.way == "pieces":

@@ -7,8 +7,8 @@ from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.simulated import Said, simulated
-from support.wallet import Fill, Place, Receipt, Step, Wallet, paid_out_in
+from support.simulated import SimulatedAnswer, simulated
+from support.wallet import Fill, PoolSpec, Receipt, UnsignedStep, Wallet, paid_out_in
 
 PROBE = {"eth": 10**17, "weth": 10**17, "usdg": 350 * 10**6, "share": 10**18}
 DELAYS_S = (13, 3600, 86_400)
@@ -20,25 +20,25 @@ _ZERO = "0x" + "0" * 40
 
 
 @dataclass(frozen=True)
-class Spot:
+class TokenSpot:
     """One place of a token: a pool by its key, or a curve's address."""
 
     quote: str
-    place: Place | None
+    place: PoolSpec | None
     curve: str = ""
 
 
-def spot_of(built: Built, venue: Venue) -> Spot:
+def spot_of(built: Built, venue: Venue) -> TokenSpot:
     """Where a venue is, in a wallet's words."""
     names = {built.contracts[name]: name for name in ("weth", "usdg", "share")} | {_ZERO: "eth"}
     quote = names[venue.quote_address]
     if venue.kind == "launchpad_curve":
-        return Spot(quote, None, venue.pool or "")
+        return TokenSpot(quote, None, venue.pool or "")
     version = 3 if venue.kind == "amm_v3" else 4
-    return Spot(quote, Place(quote, venue.fee_pips, version, venue.tick_spacing, venue.hook or _ZERO))
+    return TokenSpot(quote, PoolSpec(quote, venue.fee_pips, version, venue.tick_spacing, venue.hook or _ZERO))
 
 
-def money_for(rpc: SyncRpc, built: Built, wallet: Wallet, spot: Spot) -> int:
+def money_for(rpc: SyncRpc, built: Built, wallet: Wallet, spot: TokenSpot) -> int:
     """How much is spent; the wallet has it then."""
     raw = PROBE[spot.quote]
     if spot.quote == "usdg":
@@ -50,23 +50,29 @@ def money_for(rpc: SyncRpc, built: Built, wallet: Wallet, spot: Spot) -> int:
     return raw
 
 
-def buy_steps(built: Built, wallet: Wallet, token: str, spot: Spot, raw: int) -> list[Step]:
+def buy_steps(built: Built, wallet: Wallet, token: str, spot: TokenSpot, raw: int) -> list[UnsignedStep]:
     """Approvals, and last what buys."""
     if spot.place is not None:
         return wallet.buy_steps(token, spot.place, raw)
     data = calldata("buy(uint256,uint256,address)", raw, 0, wallet.address)
     if spot.quote == "eth":
-        return [Step(spot.curve, data, raw)]
+        return [UnsignedStep(spot.curve, data, raw)]
     money = built.contracts[spot.quote]
-    return [Step(money, calldata("approve(address,uint256)", spot.curve, raw)), Step(spot.curve, data)]
+    return [
+        UnsignedStep(money, calldata("approve(address,uint256)", spot.curve, raw)),
+        UnsignedStep(spot.curve, data),
+    ]
 
 
-def sell_steps(wallet: Wallet, token: str, spot: Spot, raw: int) -> list[Step]:
+def sell_steps(wallet: Wallet, token: str, spot: TokenSpot, raw: int) -> list[UnsignedStep]:
     """Approvals of exactly that, and last what sells."""
     if spot.place is not None:
         return wallet.sell_steps(token, spot.place, raw)
     data = calldata("sell(uint256,uint256,address)", raw, 0, wallet.address)
-    return [Step(token, calldata("approve(address,uint256)", spot.curve, raw)), Step(spot.curve, data)]
+    return [
+        UnsignedStep(token, calldata("approve(address,uint256)", spot.curve, raw)),
+        UnsignedStep(spot.curve, data),
+    ]
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ class Trip:
     """A simulation, what really came of the same transactions, and of each sell after them: by place, delay
     and share, a tenth for ten sales over a day."""
 
-    said: Said
+    said: SimulatedAnswer
     oks: list[bool]
     gas: list[int]
     spent: dict[str, int]
@@ -109,9 +115,9 @@ async def trip(
     rpc: SyncRpc,
     built: Built,
     token: str,
-    spots: list[Spot],
-    bought_on: Spot,
-    opening: tuple[Step, ...] = (),
+    spots: list[TokenSpot],
+    bought_on: TokenSpot,
+    opening: tuple[UnsignedStep, ...] = (),
 ) -> Trip:
     """All of it, on the newest block; the chain is put back to what it was before the buy. ``opening``: what
     somebody sends after the buy, each in a block of its own."""
@@ -158,7 +164,7 @@ class _ByHand:
     built: Built
     wallet: Wallet
     base_fee_wei: int
-    opening: tuple[Step, ...] = field(default=())
+    opening: tuple[UnsignedStep, ...] = field(default=())
 
     def open_after(self, at_s: int) -> int:
         """The second of the last of somebody's blocks."""
@@ -174,13 +180,13 @@ class _ByHand:
     def holds(self, assets: list[str]) -> dict[str, int]:
         return {"eth": self.wallet.eth()} | {asset: self.wallet.tokens(asset) for asset in assets}
 
-    def mined(self, steps: list[Step], gas: int, at_s: int) -> list[Receipt]:
+    def mined(self, steps: list[UnsignedStep], gas: int, at_s: int) -> list[Receipt]:
         """These in one block of that second."""
         sent = self.wallet.queue(steps, gas, 2 * self.base_fee_wei, 0)
         self.rpc.call("evm_mine", hex(at_s))
         return [self.wallet.receipt(one) for one in sent]
 
-    def sells(self, token: str, spots: list[Spot], bought_s: int) -> dict[tuple[int, int, int], Fill]:
+    def sells(self, token: str, spots: list[TokenSpot], bought_s: int) -> dict[tuple[int, int, int], Fill]:
         found = {}
         for number, spot in enumerate(spots):
             for delay_s, share_bps in [*((d, 10_000) for d in DELAYS_S), (13, 5000)]:
@@ -194,7 +200,7 @@ class _ByHand:
                 assert self.rpc.call("evm_revert", snapshot)
         return found
 
-    def _sell_tenths(self, token: str, spot: Spot, bought_s: int) -> Fill:
+    def _sell_tenths(self, token: str, spot: TokenSpot, bought_s: int) -> Fill:
         """Approves all of it once and sells ten tenths of it, evenly over the day."""
         wallet, (first_s, *_, last_s) = self.wallet, DELAYS_S
         balances = [wallet.tokens(token, bought_s + delay_s) for delay_s in (0, *DELAYS_S)]
@@ -216,12 +222,12 @@ class _ByHand:
         sold = min(held - wallet.tokens(token), held if accepted == 10 else held * accepted // 10)
         return Fill(accepted > 0, sold_raw=sold, back_raw=back, held_raw=held)
 
-    def _approval_gas(self, approvals: list[Step]) -> int:
+    def _approval_gas(self, approvals: list[UnsignedStep]) -> int:
         """Half as much again as the dearest takes, as wallets set it."""
         calls = ({"from": self.wallet.address, "to": one.to, "data": one.data} for one in approvals)
         return max(int(self.rpc.call("eth_estimateGas", call), 16) for call in calls) * 3 // 2
 
-    def _sell(self, token: str, spot: Spot, at_s: int, share_bps: int) -> Fill:
+    def _sell(self, token: str, spot: TokenSpot, at_s: int, share_bps: int) -> Fill:
         wallet = self.wallet
         held = wallet.tokens(token, at_s)
         *approvals, swap = sell_steps(wallet, token, spot, held * share_bps // 10_000)

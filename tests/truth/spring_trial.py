@@ -15,7 +15,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
 from support.gathering import gather_evidence
-from truth.reality import BPS, DAY_S, ZERO, Chain
+from truth.reality import BPS, DAY_S, ZERO, PausedChain
 from truth.spring_wallets import NotTraded, brought_back_bps
 from truth.springs import SpringCase
 
@@ -66,7 +66,7 @@ async def tried(rpc: SyncRpc, built: Built, case: SpringCase, checks: int, first
     try:
         token = deploy_spring(rpc, built, case)
         results = await _checked(rpc, built, token, case, range(first, first + checks))
-        chain = Chain(rpc, built.contracts, token, ETH_PRICE_USDG * 10**6, built.hooks, ZERO)
+        chain = PausedChain(rpc, built.contracts, token, ETH_PRICE_USDG * 10**6, built.hooks, ZERO)
         with chain.by_hand():
             otherwise = _otherwise(chain, case)
     finally:
@@ -104,7 +104,7 @@ async def _checked_once(ctx: Context, token: str, entropy: bytes) -> CheckResult
     return CheckResult(verdict.code, verdict.level, verdict.text)
 
 
-def _otherwise(chain: Chain, case: SpringCase) -> str:
+def _otherwise(chain: PausedChain, case: SpringCase) -> str:
     """What wallets met that the label does not say; empty: nothing."""
     row = case.row()
     caught = [] if row.caught is None else [row.caught(case)]

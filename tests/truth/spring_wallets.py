@@ -3,8 +3,8 @@
 from dataclasses import dataclass, fields
 
 from roundtrip_development.devnet.stories import PoolPlan
-from support.wallet import Place, Step, Wallet, calldata, paid_out_in
-from truth.reality import BPS, DELAYS_S, Chain
+from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata, paid_out_in
+from truth.reality import BPS, DELAYS_S, PausedChain
 
 USUAL_WEI = 10**17
 _OTHERS_WEI = 10**16
@@ -45,7 +45,7 @@ class Manner:
         return f"a wallet {odd or 'like any'}"
 
 
-def brought_back_bps(chain: Chain, pool: PoolPlan, manner: Manner) -> list[int]:
+def brought_back_bps(chain: PausedChain, pool: PoolPlan, manner: Manner) -> list[int]:
     """What each try to sell brought, of what was paid for it; 0 where it was refused. Everything is undone.
     Raises NotTraded."""
     for number in range(_MAX_TRIED):
@@ -61,9 +61,9 @@ def brought_back_bps(chain: Chain, pool: PoolPlan, manner: Manner) -> list[int]:
 class _Trader:
     """One wallet in one pool; ``_now_s`` is the newest block's second."""
 
-    def __init__(self, chain: Chain, pool: PoolPlan, manner: Manner, number: int) -> None:
+    def __init__(self, chain: PausedChain, pool: PoolPlan, manner: Manner, number: int) -> None:
         self._chain, self._manner = chain, manner
-        self._place = Place(pool.quote, pool.fee_pips, pool.version)
+        self._place = PoolSpec(pool.quote, pool.fee_pips, pool.version)
         self._now_s = self._bought_s = chain.now_s
         self._wallet = self._new(f"spring {number}", manner.buys * manner.size_wei)
 
@@ -71,7 +71,9 @@ class _Trader:
         """Gets what else the wallet holds, and buys as often as its manner says."""
         chain, size_wei = self._chain, self._manner.size_wei
         if self._manner.money == "weth":
-            self._queue(self._wallet, [Step(chain.contracts["weth"], calldata("deposit()"), _EXTRA_WEI)])
+            self._queue(
+                self._wallet, [UnsignedStep(chain.contracts["weth"], calldata("deposit()"), _EXTRA_WEI)]
+            )
         elif self._manner.money == "usdg":
             self._queue(self._wallet, [self._wallet.usdg_step(_EXTRA_USDG_RAW)])
         self._mine(0)
@@ -124,19 +126,19 @@ class _Trader:
     def _new(self, seed: str, spends_wei: int) -> Wallet:
         return Wallet(self._chain.rpc, self._chain.contracts, seed, wei=3 * spends_wei + 10**18)
 
-    def _buy_steps(self, wallet: Wallet, wei: int) -> list[Step]:
+    def _buy_steps(self, wallet: Wallet, wei: int) -> list[UnsignedStep]:
         raw = self._chain.quote_raw(wei, self._place.quote)
         steps = wallet.buy_steps(self._chain.token, self._place, raw)
         return [wallet.usdg_step(raw, 2 * wei), *steps] if self._place.quote == "usdg" else steps
 
-    def _sell_steps(self, wallet: Wallet, _: int = 0) -> list[Step]:
+    def _sell_steps(self, wallet: Wallet, _: int = 0) -> list[UnsignedStep]:
         raw = wallet.tokens(self._chain.token) * self._manner.share_bps // BPS
         allowed_raw = _MAX if self._manner.approves_all else raw
         if self._manner.universal:
             return wallet.universal_sell_steps(self._chain.token, self._place, raw, allowed_raw)
         return wallet.sell_steps(self._chain.token, self._place, raw, allowed_raw)
 
-    def _queue(self, wallet: Wallet, steps: list[Step], gas: int = _SWAP_GAS) -> list[str]:
+    def _queue(self, wallet: Wallet, steps: list[UnsignedStep], gas: int = _SWAP_GAS) -> list[str]:
         tip_wei = self._manner.tip_wei
         return wallet.queue(steps, gas, 2 * self._chain.base_fee_wei + tip_wei, tip_wei)
 

@@ -19,7 +19,7 @@ from support.gathering import gather_evidence
 from truth import rules
 from truth.cases import SETTLED_S, Case
 from truth.crowd import confirmed, representatives
-from truth.reality import BPS, ZERO, Chain, Met, Sale, Trader, Way, met_everywhere
+from truth.reality import BPS, ZERO, Met, PausedChain, PoolTrader, Sale, Way, met_everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,12 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
         evidence = await _evidence(rpc, built, Address(token), case)
         price = evidence.market.usdg_per_eth_raw
         assert not isinstance(price, Missing)
-        chain = Chain(rpc, built.contracts, token, price, built.hooks, bypass)
+        chain = PausedChain(rpc, built.contracts, token, price, built.hooks, bypass)
         judgement = judge(evidence, POLICY)
         best = None if judgement.best is None else evidence.venues[judgement.best]
         pool = next((pool for pool in case.pools if best and _is(best, pool, built.hooks)), None)
         with chain.by_hand():
-            traders = {plan: Trader(chain, plan, evidence.environments) for plan in case.pools}
+            traders = {plan: PoolTrader(chain, plan, evidence.environments) for plan in case.pools}
             found = met_everywhere(list(traders.values()), rules.cheapest_of)
             met = _with_others(found, traders, evidence, built.hooks)
             unmet: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
 
 
 def _with_others(
-    found: list[Met], traders: dict[PoolPlan, Trader], evidence: Evidence, hooks: dict[str, str]
+    found: list[Met], traders: dict[PoolPlan, PoolTrader], evidence: Evidence, hooks: dict[str, str]
 ) -> list[Met]:
     """Where level ok is at stake also what the second wallet and some of the crowd meet."""
     at_stake = {pool for text, pool in rules.findings(found) if text == ("ok", "ok")}

@@ -31,7 +31,7 @@ from roundtrip.api.server.drain import ANSWERS_S, DrainingServer, DrainRequest, 
 from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
 from roundtrip.api.server.starts import FairStarts
 from roundtrip.api.sharing.places import RunPlaces
-from roundtrip.api.sharing.shared_single_flight import SharedInValkey
+from roundtrip.api.sharing.shared_single_flight import FLIGHT_TIMES, FlightTimes, SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from roundtrip.config.resources import DOCUMENTS, LIBRARIES
@@ -105,8 +105,13 @@ def inherit_socket(descriptor: int) -> socket.socket:
     return listening
 
 
-def build_application(settings: Settings, ctx: Context) -> Starlette:
-    """The service's ASGI application over an open context."""
+def build_application(
+    settings: Settings,
+    ctx: Context,
+    open_store: Callable[[str], SharedStore] = open_shared_store,
+    flight_times: FlightTimes = FLIGHT_TIMES,
+) -> Starlette:
+    """The service's ASGI application over an open context. ``open_store``: the store of a url."""
     bound_recursion()
     ctx = replace(
         ctx,
@@ -120,11 +125,13 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
     callers = Callers(settings.trusted_proxies)
     valkey, shared_minutes, shared_store = None, None, None
     if settings.redis_url is not None:
-        valkey = open_shared_store(settings.redis_url)
+        valkey = open_store(settings.redis_url)
         shared_minutes = SharedMinutes(
             MinuteLimits(lambda: int(ctx.now_s() * 1000)), valkey, service=ctx.service_id
         )
-        shared_store = SharedInValkey(valkey, answers_version(ctx), lambda: uuid4().hex, time.monotonic)
+        shared_store = SharedInValkey(
+            valkey, answers_version(ctx), lambda: uuid4().hex, time.monotonic, flight_times
+        )
     gate = gate_over(ctx, shared_minutes)
     places = RunPlaces(settings.most_checks_at_once)
     shared = SharedAnswers(time.monotonic, places, shared_store, functools.partial(is_newest, ctx))
@@ -183,8 +190,12 @@ def build_pages(
 def answers_version(ctx: Context) -> str:
     """The version under which answers are shared across processes. Answers of other releases (both run during
     an upgrade) and of other chains' services (which may use the same store) must not match."""
-    published = hashlib.sha256(msgspec.json.encode([openapi_json(), tools_json()])).hexdigest()[:16]
-    return f"{ctx.service_id}:{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{published}"
+    return f"{ctx.service_id}:{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{_hash_documents()}"
+
+
+@functools.cache
+def _hash_documents() -> str:
+    return hashlib.sha256(msgspec.json.encode([openapi_json(), tools_json()])).hexdigest()[:16]
 
 
 def _holder_check(settings: Settings, ctx: Context) -> IsHolder:

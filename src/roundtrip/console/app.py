@@ -165,13 +165,19 @@ def _show_error(visit: Visit, error: RoundtripError) -> Response:
     return response
 
 
+@functools.cache
+def _read_static_files(libraries: Path) -> StaticFiles:
+    """Compressed once in a process. Raises LibraryMissing."""
+    return StaticFiles(libraries)
+
+
 def console_routes(
     dispatch: Dispatch, callers: Callers, libraries: Path, documents: Path
 ) -> tuple[list[Route], NotFoundPage]:
     """The routes of pages and static files, and a function that renders the page of an error. ``libraries``:
     the folder into which npm installed the browser's libraries; ``documents``: that of the documentation.
     Raises LibraryMissing."""
-    static = StaticFiles(libraries)
+    static = _read_static_files(libraries)
     secure = dispatch.ctx.public_url.startswith("https:")
     templates = Templates(static.paths)
     live = LiveBoards(functools.partial(board_events, dispatch, templates))

@@ -19,7 +19,16 @@ from support.faulty_node import Batch
 from support.fixtures import closed_database
 from support.mining import by_hand
 from support.nodes import QuirkyNode, node_of, over, pair
-from support.paying import USDG, Shop, a_shop, account_of, answer_of, refusal, some_address, with_payments
+from support.paying import (
+    USDG,
+    PayingShop,
+    a_shop,
+    account_of,
+    answer_of,
+    refusal,
+    some_address,
+    with_payments,
+)
 from support.wallet import calldata
 
 CONTRACTS = Path(__file__).resolve().parents[3] / "contracts"
@@ -27,14 +36,14 @@ WAIT_S = 60
 
 
 @pytest.fixture
-async def shop(ctx: Context, rpc: SyncRpc, built: Built) -> Shop:
+async def shop(ctx: Context, rpc: SyncRpc, built: Built) -> PayingShop:
     return await a_shop(ctx, rpc, built)
 
 
 # --- what is counted -------------------------------------------------------------------------------
 
 
-async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Shop) -> None:
+async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: PayingShop) -> None:
     tx = shop.pay(5_234_567)
     await shop.ctx.heads.refresh()
     code, text = await shop.refused(tx)
@@ -61,7 +70,7 @@ async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Shop)
     assert "20,000 are left today. You also have 6,234 paid calls. You have 1 live key of" in reply["text"]
 
 
-async def test_the_status_tells_how_to_pay(shop: Shop) -> None:
+async def test_the_status_tells_how_to_pay(shop: PayingShop) -> None:
     found = await answer_of(shop.ctx, "credits", shop.account)
     how = found["pay"].pop("how")
     assert found == {
@@ -80,7 +89,7 @@ async def test_the_status_tells_how_to_pay(shop: Shop) -> None:
     assert "1 usdg buys 1,000 calls" in how
 
 
-async def test_closed_payments_leave_the_balance(shop: Shop) -> None:
+async def test_closed_payments_leave_the_balance(shop: PayingShop) -> None:
     tx, other = shop.pay(), shop.pay()
     shop.payer.finalize()
     await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx)
@@ -93,7 +102,7 @@ async def test_closed_payments_leave_the_balance(shop: Shop) -> None:
 
 
 async def test_many_posts_of_one_payment_over_several_processes_count_it_once(
-    shop: Shop, database_url: str
+    shop: PayingShop, database_url: str
 ) -> None:
     tx = shop.pay()
     shop.payer.finalize()
@@ -115,7 +124,7 @@ async def test_many_posts_of_one_payment_over_several_processes_count_it_once(
         await pool.close()
 
 
-async def hands(shop: Shop) -> tuple[ContractDeployer, str]:
+async def hands(shop: PayingShop) -> tuple[ContractDeployer, str]:
     """Whoever sends, and a contract that does what it is asked."""
     sender = shop.payer.wallet(some_address(), 0)
     sender.gas = 8_000_000
@@ -137,7 +146,7 @@ def transfer(to: str, amount_raw: int) -> str:
     return calldata("transfer(address,uint256)", to, amount_raw)
 
 
-async def test_a_contract_wallet_pays_whoever_sends_its_transaction(shop: Shop) -> None:
+async def test_a_contract_wallet_pays_whoever_sends_its_transaction(shop: PayingShop) -> None:
     sender, contract = await hands(shop)
     usdg = shop.payer.usdg
     paid = [(usdg, transfer(shop.pay_to, raw)) for raw in (USDG, 2 * USDG)]
@@ -158,7 +167,7 @@ async def test_a_contract_wallet_pays_whoever_sends_its_transaction(shop: Shop) 
     assert (await shop.refused(tx, stranger))[0] == "already_used"
 
 
-async def test_what_several_wallets_pay_in_one_transaction_is_each_ones_own(shop: Shop) -> None:
+async def test_what_several_wallets_pay_in_one_transaction_is_each_ones_own(shop: PayingShop) -> None:
     sender, contract = await hands(shop)
     usdg = shop.payer.usdg
     shop.wallet.send(usdg, calldata("approve(address,uint256)", contract, 10 * USDG))
@@ -176,13 +185,13 @@ async def test_what_several_wallets_pay_in_one_transaction_is_each_ones_own(shop
 # --- what is not -----------------------------------------------------------------------------------
 
 
-async def test_what_the_chain_does_not_know_is_no_transaction(shop: Shop) -> None:
+async def test_what_the_chain_does_not_know_is_no_transaction(shop: PayingShop) -> None:
     code, text = await shop.refused("0x" + "12" * 32)
     assert code == "no_such_tx"
     assert "does not know this transaction" in text
 
 
-async def test_what_is_in_no_block_is_told_so(shop: Shop) -> None:
+async def test_what_is_in_no_block_is_told_so(shop: PayingShop) -> None:
     rpc = shop.payer.rpc
     with by_hand(rpc):
         sent = {"from": shop.wallet.account, "to": shop.payer.usdg, "data": transfer(shop.pay_to, USDG)}
@@ -191,7 +200,7 @@ async def test_what_is_in_no_block_is_told_so(shop: Shop) -> None:
         assert (code, "not in a block yet" in text) == ("no_such_tx", True)
 
 
-async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: Shop) -> None:
+async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: PayingShop) -> None:
     tx = shop.pay()
     assert (await shop.refused(tx))[0] == "no_such_tx"
     shop.payer.rpc.call("anvil_reorg", 1, [])
@@ -205,13 +214,13 @@ async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: Shop) -> 
     assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=again))["credited"] == 5_000
 
 
-async def test_what_failed_paid_nothing(shop: Shop) -> None:
+async def test_what_failed_paid_nothing(shop: PayingShop) -> None:
     tx = shop.pay(10**15)
     shop.payer.finalize()
     assert (await shop.refused(tx))[0] == "tx_failed"
 
 
-async def test_what_is_no_payment_is_told_why(shop: Shop) -> None:
+async def test_what_is_no_payment_is_told_why(shop: PayingShop) -> None:
     payer, somebody = shop.payer, some_address()
     other = payer.wallet(somebody)
     shop.wallet.gas = 8_000_000
@@ -238,7 +247,7 @@ async def test_what_is_no_payment_is_told_why(shop: Shop) -> None:
     assert (await answer_of(shop.ctx, "redeem_payment", owner, tx=paid))["credited"] == 1_000
 
 
-async def test_who_pays_himself_has_paid_nothing(shop: Shop) -> None:
+async def test_who_pays_himself_has_paid_nothing(shop: PayingShop) -> None:
     itself = with_payments(shop.ctx, shop.account.wallet)
     await shop.ctx.heads.refresh()
     await answer_of(itself, "credits", shop.account)
@@ -247,7 +256,7 @@ async def test_who_pays_himself_has_paid_nothing(shop: Shop) -> None:
     assert (await refusal(itself, shop.account, tx))[0] == "no_payment"
 
 
-async def test_more_than_anybody_can_count_is_refused_and_stays(shop: Shop) -> None:
+async def test_more_than_anybody_can_count_is_refused_and_stays(shop: PayingShop) -> None:
     dear = with_payments(shop.ctx, shop.pay_to, 10**6)
     rest_raw = MAX_CREDITS - 10
     await shop.ctx.pool.execute(
@@ -261,7 +270,7 @@ async def test_more_than_anybody_can_count_is_refused_and_stays(shop: Shop) -> N
     assert (await answer_of(dear, "redeem_payment", shop.account, tx=fits))["balance"] == MAX_CREDITS
 
 
-async def test_one_payment_of_more_than_anybody_can_count(shop: Shop) -> None:
+async def test_one_payment_of_more_than_anybody_can_count(shop: PayingShop) -> None:
     bank = ContractDeployer(shop.payer.rpc, shop.payer.built.accounts[0])
     mint = calldata("mint(address,uint256)", shop.account.wallet, 2**120)
     owner = shop.payer.rpc.call("eth_call", {"to": shop.payer.usdg, "data": calldata("owner()")}, "latest")
@@ -275,7 +284,7 @@ async def test_one_payment_of_more_than_anybody_can_count(shop: Shop) -> None:
 # --- faults ----------------------------------------------------------------------------------------
 
 
-async def test_without_a_database_it_is_busy(shop: Shop) -> None:
+async def test_without_a_database_it_is_busy(shop: PayingShop) -> None:
     tx = shop.pay()
     shop.payer.finalize()
     gone = replace(shop.ctx, pool=closed_database())
@@ -286,7 +295,7 @@ async def test_without_a_database_it_is_busy(shop: Shop) -> None:
     assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
 
 
-async def test_without_a_node_it_is_the_nodes_fault_and_nothing_is_used_up(shop: Shop) -> None:
+async def test_without_a_node_it_is_the_nodes_fault_and_nothing_is_used_up(shop: PayingShop) -> None:
     tx = shop.pay()
     shop.payer.finalize()
     dead = replace(shop.ctx, node=over(shop.ctx, "http://127.0.0.1:1").node)
@@ -312,7 +321,7 @@ class Forked(QuirkyNode):
         return answers
 
 
-async def test_what_a_node_on_another_fork_fills_in_is_not_believed(shop: Shop) -> None:
+async def test_what_a_node_on_another_fork_fills_in_is_not_believed(shop: PayingShop) -> None:
     tx = shop.pay()
     receipt = shop.payer.rpc.call("eth_getTransactionReceipt", tx)
     shop.payer.finalize()

@@ -11,15 +11,15 @@ from roundtrip.store.accounts.credits import GRACE_BLOCKS
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.nodes import over
-from support.paying import USDG, Shop, a_shop, answer_of, refusal, some_address, with_payments
+from support.paying import USDG, PayingShop, a_shop, answer_of, refusal, some_address, with_payments
 
 
 @pytest.fixture
-async def shop(ctx: Context, rpc: SyncRpc, built: Built) -> Shop:
+async def shop(ctx: Context, rpc: SyncRpc, built: Built) -> PayingShop:
     return await a_shop(ctx, rpc, built)
 
 
-async def test_what_was_paid_before_payments_opened_is_not_counted(shop: Shop) -> None:
+async def test_what_was_paid_before_payments_opened_is_not_counted(shop: PayingShop) -> None:
     later = some_address()
     early = [shop.payer.pay(shop.wallet, later, 5 * USDG) for _ in range(2)]
     await shop.ctx.heads.refresh()
@@ -43,7 +43,7 @@ async def test_what_was_paid_before_payments_opened_is_not_counted(shop: Shop) -
     assert (code, f"up to block {opened_at:,}" in text) == ("no_payment", True), text
 
 
-async def test_what_was_paid_while_an_address_was_open_is_counted_later(shop: Shop) -> None:
+async def test_what_was_paid_while_an_address_was_open_is_counted_later(shop: PayingShop) -> None:
     tx = shop.pay()
     await shop.ctx.heads.refresh()
     moved = with_payments(shop.ctx)
@@ -52,7 +52,7 @@ async def test_what_was_paid_while_an_address_was_open_is_counted_later(shop: Sh
     assert (await answer_of(moved, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
 
 
-async def test_a_posted_payment_opens_too(shop: Shop) -> None:
+async def test_a_posted_payment_opens_too(shop: PayingShop) -> None:
     await shop.ctx.heads.refresh()
     taking = with_payments(shop.ctx)
     assert taking.payments is not None
@@ -66,7 +66,7 @@ async def credits_of(ctx: Context) -> dict[Address, tuple[int, int | None]]:
         return {one.address: (one.from_block, one.to_block) for one in await credits.paid_to(connection)}
 
 
-async def test_while_it_cannot_be_opened_nobody_is_told_where_to_pay(shop: Shop) -> None:
+async def test_while_it_cannot_be_opened_nobody_is_told_where_to_pay(shop: PayingShop) -> None:
     taking = over(with_payments(shop.ctx), "http://127.0.0.1:1")
     answer = await answer_of(taking, "credits", shop.account)
     assert (answer["open"], answer["pay"]) == (False, None)
@@ -77,7 +77,7 @@ async def test_while_it_cannot_be_opened_nobody_is_told_where_to_pay(shop: Shop)
     assert taking.payments.pay_to not in await credits_of(taking)
 
 
-async def test_what_is_opened_again_is_open_without_a_gap(shop: Shop) -> None:
+async def test_what_is_opened_again_is_open_without_a_gap(shop: PayingShop) -> None:
     assert shop.ctx.payments is not None
     first = (await credits_of(shop.ctx))[shop.pay_to]
     await shop.ctx.heads.refresh()
@@ -92,7 +92,7 @@ async def test_what_is_opened_again_is_open_without_a_gap(shop: Shop) -> None:
     assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
 
 
-async def test_a_post_that_opens_goes_by_what_it_opened(shop: Shop) -> None:
+async def test_a_post_that_opens_goes_by_what_it_opened(shop: PayingShop) -> None:
     """The newest block that it knows of is from before the payment."""
     taking = with_payments(shop.ctx)
     assert taking.payments is not None

@@ -13,10 +13,10 @@ from roundtrip.domain.accounts.account import AddressAllowance, Allowances, Call
 from roundtrip.domain.base.errors import LimitReached, RoundtripError
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
+from support.clocks import Clock
 from support.keys import (
     NOW_S,
     ORDER,
-    Clock,
     Kept,
     Person,
     account_of_key,

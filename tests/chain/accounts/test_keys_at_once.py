@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.services.runtime.context import Context
-from support.keys import NOW_S, Clock, Person, code_of, kept_of, key_for, revoke_of, text_for
+from support.clocks import Clock
+from support.keys import NOW_S, Person, code_of, kept_of, key_for, revoke_of, text_for
 
 _AT_ONCE = 50
 
@@ -90,7 +91,7 @@ STEPS = st.lists(
 )
 
 
-class Model:
+class KeysModel:
     """What there should be: texts that were signed (their window, the keys made when they were), and keys."""
 
     def __init__(self) -> None:
@@ -120,7 +121,7 @@ async def test_the_life_of_keys_is_the_models(
     shop: Context, clock: Clock, steps: list[tuple[str, int]]
 ) -> None:
     clock.now_s = NOW_S
-    person, model = Person(), Model()
+    person, model = Person(), KeysModel()
     for what, number in [("ask", 0), ("send", 0), *steps]:
         if what == "ask":
             signature = person.sign(await text_for(shop, person.address))

@@ -13,8 +13,9 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from support.clocks import Clock
 from support.fixtures import closed_database
-from support.keys import Clock, Person, account_of_key, asked, key_for, random_context, revoke_of
+from support.keys import Person, account_of_key, asked, key_for, random_context, revoke_of
 
 TOOL = next(one for one in OPERATIONS if one.name == "my_mite")
 MADE = "2025-10-09T08:53:20Z"

@@ -36,7 +36,7 @@ from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
 from support.nodes import node_of
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Wallet
 
 WAIT_S = 60
@@ -46,7 +46,7 @@ TRADES = 17
 
 
 @dataclass(frozen=True)
-class Story:
+class MovingStory:
     """What happened: ``launched``: a token on its curve; ``back_wei``: what a seller of "plain" got."""
 
     launched: str
@@ -70,7 +70,7 @@ def wallets(rpc: SyncRpc, built: Built) -> list[Wallet]:
 
 
 @pytest.fixture
-def story(rpc: SyncRpc, built: Built) -> Story:
+def story(rpc: SyncRpc, built: Built) -> MovingStory:
     """Nothing for a day, and then some minutes of trading."""
     rpc.call("evm_setNextBlockTimestamp", block_of(rpc)[1] + DAY_S + 100)
     rpc.call("evm_mine")
@@ -86,13 +86,13 @@ def story(rpc: SyncRpc, built: Built) -> Story:
     for wallet, milli in zip(people, (100, 200, 300), strict=False):
         assert wallet.buy(tokens["owner_only_sell"], "weth", 3000, 3 * ETH)
         assert wallet.buy(tokens["usdg_pool"], "usdg", 3000, 100 * USDG)
-        trader = Trader(wallet, built.contracts, Market(made.token, ZERO_ADDRESS, curve=made.curve))
+        trader = MarketTrader(wallet, built.contracts, Market(made.token, ZERO_ADDRESS, curve=made.curve))
         assert trader.buy(milli * MILLI)
     for wallet in (people[0], *people[3:]):
         assert wallet.buy(tokens["v4_eth"], "eth", 3000, 2 * ETH, version=4)
     fill = people[0].sell(tokens["plain"], "weth", 3000, people[0].tokens(tokens["plain"]) // 2)
     assert fill.ok
-    return Story(made.token.lower(), fill.back_raw, *block_of(rpc))
+    return MovingStory(made.token.lower(), fill.back_raw, *block_of(rpc))
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ async def url(database_url: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def moved(rpc: SyncRpc, built: Built, story: Story, url: str) -> AsyncIterator[Context]:
+async def moved(rpc: SyncRpc, built: Built, story: MovingStory, url: str) -> AsyncIterator[Context]:
     """A context over the chain after the story and the index of all of it, its jobs taken away."""
     await follow(rpc.url, built, url, 0, at(story.newest))
     async with (
@@ -161,7 +161,7 @@ def by_address(answer: MovingNow) -> dict[str, Moving]:
 
 
 async def test_a_launch_is_listed_at_once_and_every_field_is_known(
-    moved: Context, rows: Connection, rpc: SyncRpc, built: Built, story: Story
+    moved: Context, rows: Connection, rpc: SyncRpc, built: Built, story: MovingStory
 ) -> None:
     await jobs.enqueue(rows, "token", story.launched)
     await work(moved)
@@ -190,7 +190,7 @@ async def test_a_launch_is_listed_at_once_and_every_field_is_known(
 
 
 async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_trap_never(
-    moved: Context, rows: Connection, built: Built, story: Story
+    moved: Context, rows: Connection, built: Built, story: MovingStory
 ) -> None:
     plain, dollar, trap, alone = (
         built.tokens[key] for key in ("plain", "usdg_pool", "owner_only_sell", "v4_eth")
@@ -243,7 +243,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     ],
 )
 async def test_what_a_check_said_of_a_launch_is_shown(
-    moved: Context, rows: Connection, story: Story, code: str, level: str, listed: bool, expected: str
+    moved: Context, rows: Connection, story: MovingStory, code: str, level: str, listed: bool, expected: str
 ) -> None:
     await jobs.enqueue(rows, "token", story.launched)
     await work(moved)
@@ -264,7 +264,7 @@ async def groups(ctx: Context) -> dict[str, str]:
 
 
 async def test_the_page_knows_prices_depth_and_holders(
-    moved: Context, rows: Connection, story: Story
+    moved: Context, rows: Connection, story: MovingStory
 ) -> None:
     for token in await groups(moved):
         await jobs.enqueue(rows, "token", token)
@@ -287,7 +287,7 @@ async def test_the_page_knows_prices_depth_and_holders(
 
 
 async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was_read(
-    moved: Context, rows: Connection, built: Built, story: Story
+    moved: Context, rows: Connection, built: Built, story: MovingStory
 ) -> None:
     plain = built.tokens["plain"]
     exposed = await exposures(moved)
@@ -463,7 +463,7 @@ async def vital(ctx: Context) -> ChainVitals:
     return (await chain_vitals(ctx, Nothing())).answer
 
 
-async def test_every_vital_is_known(moved: Context, rpc: SyncRpc, story: Story) -> None:
+async def test_every_vital_is_known(moved: Context, rpc: SyncRpc, story: MovingStory) -> None:
     found = await vital(moved)
     head = rpc.call("eth_getBlockByNumber", "latest", False)
     times = [block_of(rpc, hex(story.newest - 100 + n))[1] for n in range(101)]
@@ -484,7 +484,7 @@ async def test_every_vital_is_known(moved: Context, rpc: SyncRpc, story: Story) 
     assert f"Gas costs {format_gas_price(int(found.gas_price_wei))}." in found.text
 
 
-async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story: Story) -> None:
+async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story: MovingStory) -> None:
     for seconds in (5, 9, 14):
         rpc.call("evm_setNextBlockTimestamp", story.newest_s + seconds)
         rpc.call("evm_mine")
@@ -521,7 +521,7 @@ async def test_of_a_node_that_does_not_answer_nothing_is_made_up(moved: Context,
 
 
 async def test_a_young_index_is_not_taken_for_a_quiet_chain(
-    rpc: SyncRpc, built: Built, story: Story, url: str
+    rpc: SyncRpc, built: Built, story: MovingStory, url: str
 ) -> None:
     """It began with the last trade but one, and has not read yet what launched before."""
     first = story.newest - 1

@@ -18,7 +18,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
 from support.ground import Ground, view
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Wallet, calldata
 
 ZERO, DEAD = "0x" + "0" * 40, "0x" + "0" * 36 + "dead"
@@ -125,7 +125,7 @@ async def test_whom_the_deployer_paid_first_is_behind_the_launch(ground: Ground,
     made = ground.launch(7)
     helper = Wallet(ground.rpc, built.contracts, "helper", wei=0)
     ground.me.receipt(ground.me.send(helper.address, "0x", ETH))
-    trader = Trader(helper, built.contracts, Market(made.token, ZERO, made.curve))
+    trader = MarketTrader(helper, built.contracts, Market(made.token, ZERO, made.curve))
     bought = trader.buy(ETH // 2)
     assert bought
     fill = trader.sell(bought)

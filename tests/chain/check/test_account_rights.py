@@ -32,7 +32,7 @@ SOMEBODY = "0x" + "c0ffee5eed" * 4
 
 
 @dataclass(frozen=True)
-class Case:
+class RightsCase:
     """A token, what its constructor takes more, and the end of the text of its deep check."""
 
     source: str
@@ -44,37 +44,39 @@ STOPS = "can stop you from selling"
 HIDDEN = int(SOMEBODY, 16)
 RENOUNCED, UNNAMED = "Its owner is a burn address, but", "It names no owner, but"
 CASES = (
-    Case(
+    RightsCase(
         "role_holder", (HIDDEN,),
         f"{RENOUNCED} an account that its events gave a right, {SOMEBODY}, {STOPS} "
         "(function setBlacklist(address,bool)).",
     ),
-    Case(
+    RightsCase(
         "ward", (HIDDEN,),
         f"{UNNAMED} an account that its events gave a right, {SOMEBODY}, {STOPS} (function pause()).",
     ),
-    Case(
+    RightsCase(
         "hidden_account", (HIDDEN, 0),
         f"{RENOUNCED} an account in its storage, {SOMEBODY}, {STOPS} "
         "(a function whose name is not known, 0x91477e31).",
     ),
-    Case(
+    RightsCase(
         "hidden_account", (HIDDEN, 0x5B << 152),
         "We tried 1 function of its owner: it did not stop the sell. "
         f"Beside its owner, an account in its storage, {SOMEBODY}, {STOPS} "
         "(a function whose name is not known, 0x91477e31).",
     ),
-    Case(
+    RightsCase(
         "handed_on", (HIDDEN,),
         f"{RENOUNCED} an account in its storage, {SOMEBODY}, {STOPS} "
         "(a function whose name is not known, 0xc70cad8e).",
     ),
-    Case(
+    RightsCase(
         "constant_account", (HIDDEN,),
         f"{UNNAMED} an account in its code, {SOMEBODY}, {STOPS} (function setSellTax(uint256)).",
     ),
-    Case("anybody", (), f"{UNNAMED} anybody {STOPS} (function stop())."),
-    Case("first_supply", (), f"{UNNAMED} an account with supply, {{deployer}}, {STOPS} (function stop())."),
+    RightsCase("anybody", (), f"{UNNAMED} anybody {STOPS} (function stop())."),
+    RightsCase(
+        "first_supply", (), f"{UNNAMED} an account with supply, {{deployer}}, {STOPS} (function stop())."
+    ),
 )  # fmt: skip
 
 
@@ -99,7 +101,7 @@ def says(evidence: Evidence) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}{len(case.says)}")
 async def test_who_has_a_right_that_stops_sales_is_named(
-    ctx: Context, rpc: SyncRpc, built: Built, case: Case
+    ctx: Context, rpc: SyncRpc, built: Built, case: RightsCase
 ) -> None:
     evidence, meter = await deep(ctx, put(rpc, built, f"rights/{case.source}", *case.extra))
     verdict = judge(evidence, POLICY).verdict

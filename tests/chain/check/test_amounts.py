@@ -21,7 +21,7 @@ from support.gathering import gather_evidence
 from support.signing import prepared
 from support.simulated import simulated
 from support.simulating import ETH, steps_of
-from support.wallet import Place, Wallet
+from support.wallet import PoolSpec, Wallet
 from truth.gas_tokens import GasToken
 
 ZERO = "0x" + "0" * 40
@@ -224,7 +224,7 @@ async def test_a_simulated_buy_walks_the_same_probes(
     token = put(rpc, built, "keeps_rest", KEEPING[key][0], plan)
     wallet = Wallet(rpc, built.contracts, "simulates")
     await ctx.heads.refresh()
-    place = Place(plan.quote, plan.fee_pips, plan.version)
+    place = PoolSpec(plan.quote, plan.fee_pips, plan.version)
     result = await simulated(ctx, wallet.address, *steps_of(wallet, token, place, ETH // 10))
     assert (result.code, result.level) == ("ok", "warn")
     assert f"{part} of it does, for a loss of " in result.text, result.text
@@ -234,7 +234,7 @@ async def test_a_simulated_buy_of_what_closes_is_a_trap(ctx: Context, rpc: SyncR
     token = put(rpc, built, "keeps_rest", CLOSING["1.5 %"])
     wallet = Wallet(rpc, built.contracts, "simulates")
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10))
     assert (result.code, result.level) == ("cannot_sell", "danger")
 
 
@@ -245,6 +245,6 @@ async def test_a_simulated_buy_of_what_rounds_is_no_danger(
     token = rounding(rpc, built, milli)
     wallet = Wallet(rpc, built.contracts, "simulates")
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10))
     # By luck all of it sells.
     assert result.code == "ok", result.text

@@ -27,7 +27,7 @@ from support.gathering import gather_evidence
 from support.nitro_blocks import parent_number
 from support.signing import Signer, prepared
 from support.simulated import simulated
-from support.wallet import Step, calldata
+from support.wallet import UnsignedStep, calldata
 from truth.animals import ANIMALS, BY_MANNER, Animal
 from truth.dialect_table import (
     KINDS,
@@ -310,7 +310,7 @@ async def test_no_simulation_is_run_and_nothing_is_proven(
         assert (found.verdict.code, found.verdict.level) == ("unproven", "unknown")
         assert found.missing is not None
         assert found.missing.fault == "node"
-        result = await simulated(ctx, wallet.address, Step(built.tokens[key], "0x18160ddd"))
+        result = await simulated(ctx, wallet.address, UnsignedStep(built.tokens[key], "0x18160ddd"))
         assert (result.code, result.level) == ("unproven", "unknown")
         with pytest.raises(NodeFault):
             await prepared(ctx, "buy", built.tokens[key], wallet.address, amount="0.1")

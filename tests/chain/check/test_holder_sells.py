@@ -181,7 +181,7 @@ async def test_code_an_insider_and_an_empty_wallet_are_not_asked(
 
 
 @dataclass(frozen=True)
-class Deaf:
+class LossyNode:
     """Passes every request on but those of a kind, which are lost with all that is sent with them."""
 
     node: RpcNode
@@ -222,7 +222,7 @@ async def test_what_is_lost_of_holders_that_are_known_leaves_the_verdict_open(
     assert len(holders) == 3
     asks_code = f"['{min(holders)}', "
     lost = (lambda params: params.startswith(asks_code)) if looking else is_sell_of(holders)
-    evidence, _ = await deep(indexed, token, Deaf(indexed.node, lost))
+    evidence, _ = await deep(indexed, token, LossyNode(indexed.node, lost))
     gap = Missing("node", NodeFault("it took too long").message)
     if looking:
         assert evidence.holder_sells == gap
@@ -236,7 +236,7 @@ async def test_of_one_holder_nothing_that_is_lost_decides(indexed: Context, buil
     token = built.tokens["graduated"]
     whole, _ = await deep(indexed, token)
     (first, *_) = sells(whole).tried
-    deaf = Deaf(indexed.node, is_sell_of({first.holder}))
+    deaf = LossyNode(indexed.node, is_sell_of({first.holder}))
     evidence, _ = await deep(indexed, token, deaf, [first.holder])
     verdict = judge(evidence, POLICY).verdict
     assert (verdict.code, verdict.level) == ("ok", "warn")
@@ -246,7 +246,7 @@ async def test_of_one_holder_nothing_that_is_lost_decides(indexed: Context, buil
 async def test_such_an_answer_is_shared_shortly_and_counts_for_nobody(indexed: Context, built: Built) -> None:
     token = built.tokens["graduated"]
     whole, _ = await deep(indexed, token)
-    deaf = Deaf(indexed.node, is_sell_of({one.holder for one in sells(whole).tried}))
+    deaf = LossyNode(indexed.node, is_sell_of({one.holder for one in sells(whole).tried}))
     answered = await check(replace(indexed, node=deaf), CheckParams(token, "1"))
     assert answered.answer.verdict.code == "unproven"
     assert (answered.ttl_ms, answered.counted) == (POLICY.node_fault_ttl_ms, False)

@@ -23,8 +23,8 @@ from support.gathering import gather_evidence
 from support.signing import Signer, prepared
 from support.simulated import simulated
 from support.simulating import ETH, steps_of
-from support.wallet import Place, Wallet
-from truth.simulated import Spot, trip
+from support.wallet import PoolSpec, Wallet
+from truth.simulated import TokenSpot, trip
 
 POOL = PoolPlan("weth", 3000, 1000, 9000)
 REPEATED = 4
@@ -114,7 +114,7 @@ async def test_a_token_that_one_sale_sells_is_not_sold_in_pieces(
 async def test_ten_sales_simulated_come_to_the_wei_to_ten_real_ones(
     ctx: Context, rpc: SyncRpc, built: Built, capped: str
 ) -> None:
-    spot = Spot("weth", Place("weth", 3000))
+    spot = TokenSpot("weth", PoolSpec("weth", 3000))
     made = await trip(ctx, rpc, built, capped, [spot], spot)
     real = made.sells[0, POLICY.day_s, 1000]
     answer = made.said.answer
@@ -129,7 +129,7 @@ async def test_a_simulated_buy_of_a_trap_is_told_as_one(ctx: Context, built: Bui
     wallet = Wallet(rpc, built.contracts, "caught")
     await ctx.heads.refresh()
     token = built.tokens["blacklist_after_buy"]
-    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10))
     assert (result.code, result.level) == ("cannot_sell", "danger")
 
 
@@ -159,7 +159,7 @@ async def test_a_small_gas_budget_never_makes_a_cap_a_trap(ctx: Context, rpc: Sy
     for budget in range(2_000_000, 30_000_001, 700_000):
         poor = replace(ctx, policy=replace(POLICY, trade_gas_budget=budget))
         result = await simulated(
-            poor, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10)
+            poor, wallet.address, *steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10)
         )
         codes.append(result.code)
     assert set(codes) == {"unproven", "ok"}

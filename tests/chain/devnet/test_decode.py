@@ -61,7 +61,7 @@ NEVER = {logs.V3_BURN, logs.V3_DECREASED, logs.BUYBACK, logs.EXECUTING, logs.AGG
 
 
 @dataclass
-class Done:
+class DecodedTransaction:
     """One transaction: its logs, each with what it says."""
 
     decoded: list[tuple[Log, Event | None]] = field(default_factory=list)
@@ -73,13 +73,13 @@ class Done:
 
 
 @dataclass
-class Past:
+class BuiltTransactions:
     """The built chain's transactions in their order, its pools, and each pool's price before every one of
     its liquidity's moves."""
 
-    done: list[Done]
+    done: list[DecodedTransaction]
     pools: dict[str, PoolOpened]
-    moves: list[tuple[Done, LiquidityMoved, int]]
+    moves: list[tuple[DecodedTransaction, LiquidityMoved, int]]
 
     def said(self) -> list[tuple[Log, Event]]:
         return [(log, says) for done in self.done for log, says in done.decoded if says is not None]
@@ -89,11 +89,11 @@ def log_of(raw: dict[str, str]) -> Log:
     return Log(raw["address"].lower(), tuple(raw["topics"]), bytes.fromhex(raw["data"][2:]))  # type: ignore[arg-type]
 
 
-def read(chain: SyncRpc, built: Built) -> Past:
+def read(chain: SyncRpc, built: Built) -> BuiltTransactions:
     """Everything since the chain's first block. Prices are read off the words of the logs themselves."""
     decoder = Decoder(contracts_from(built.contracts))
-    by_tx: defaultdict[str, Done] = defaultdict(Done)
-    past, prices = Past([], {}, []), {}
+    by_tx: defaultdict[str, DecodedTransaction] = defaultdict(DecodedTransaction)
+    past, prices = BuiltTransactions([], {}, []), {}
     for raw in chain.call("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"}):
         log = log_of(raw)
         says, done = decoder(log), by_tx[raw["transactionHash"]]
@@ -115,13 +115,15 @@ def read(chain: SyncRpc, built: Built) -> Past:
 
 
 @pytest.fixture(scope="module")
-def past(chain_url: str, built: Built) -> Iterator[Past]:
+def past(chain_url: str, built: Built) -> Iterator[BuiltTransactions]:
     with SyncRpc(chain_url) as chain:
         yield read(chain, built)
 
 
 @pytest.mark.parametrize("shape", SENT_BY, ids=lambda shape: f"{shape.name} {len(shape.types)}")
-def test_every_log_of_an_event_is_read(past: Past, chain_url: str, built: Built, shape: Shape) -> None:
+def test_every_log_of_an_event_is_read(
+    past: BuiltTransactions, chain_url: str, built: Built, shape: Shape
+) -> None:
     """As many as the node counts by topic and sender, but for those with another number of topics."""
     wanted: dict[str, object] = {"fromBlock": "0x0", "toBlock": "latest", "topics": [shape.topic]}
     sender = SENT_BY[shape]
@@ -140,7 +142,9 @@ def test_every_log_of_an_event_is_read(past: Past, chain_url: str, built: Built,
     assert bool(found) is (shape not in NEVER)
 
 
-def test_nothing_else_is_read_and_a_collections_transfer_is_a_managers(past: Past, built: Built) -> None:
+def test_nothing_else_is_read_and_a_collections_transfer_is_a_managers(
+    past: BuiltTransactions, built: Built
+) -> None:
     decoder = Decoder(contracts_from(built.contracts))
     topics = {shape.topic for shape in SENT_BY}
     assert topics == decoder.topics
@@ -155,7 +159,7 @@ def test_nothing_else_is_read_and_a_collections_transfer_is_a_managers(past: Pas
     assert {str(log.address) for log in moved} == managers
 
 
-def test_every_pool_that_swaps_or_is_filled_was_opened_before(past: Past) -> None:
+def test_every_pool_that_swaps_or_is_filled_was_opened_before(past: BuiltTransactions) -> None:
     known: set[str] = set()
     for _, says in past.said():
         if isinstance(says, PoolOpened):
@@ -166,7 +170,7 @@ def test_every_pool_that_swaps_or_is_filled_was_opened_before(past: Past) -> Non
     assert {pool.kind for pool in past.pools.values()} == {"amm_v3", "amm_v4", "launchpad_pool"}
 
 
-def test_what_a_v3_swap_tells_is_what_the_transfers_moved(past: Past) -> None:
+def test_what_a_v3_swap_tells_is_what_the_transfers_moved(past: BuiltTransactions) -> None:
     compared = 0
     for done in past.done:
         answer: Counter[tuple[str, int]] = Counter()
@@ -181,7 +185,7 @@ def test_what_a_v3_swap_tells_is_what_the_transfers_moved(past: Past) -> None:
     assert compared > 50
 
 
-def test_a_v4_swap_is_the_pools_view(past: Past) -> None:
+def test_a_v4_swap_is_the_pools_view(past: BuiltTransactions) -> None:
     """Paid in what went up in price, paid out what went down: the price after it tells which."""
     prices: dict[str, int] = {}
     compared = 0
@@ -196,7 +200,7 @@ def test_a_v4_swap_is_the_pools_view(past: Past) -> None:
     assert compared > 20
 
 
-def test_what_a_curve_tells_is_what_the_transfers_moved(past: Past) -> None:
+def test_what_a_curve_tells_is_what_the_transfers_moved(past: BuiltTransactions) -> None:
     curves = {
         says.at: says for _, says in past.said() if isinstance(says, LaunchedToken) and says.generation == 2
     }
@@ -214,7 +218,7 @@ def test_what_a_curve_tells_is_what_the_transfers_moved(past: Past) -> None:
     assert compared > 300
 
 
-def test_v3_liquidity_costs_what_the_formulas_say(past: Past) -> None:
+def test_v3_liquidity_costs_what_the_formulas_say(past: BuiltTransactions) -> None:
     mints = [(move, price) for _, move, price in past.moves if move.amount0 is not None]
     assert len(mints) > 30
     for move, price in mints:
@@ -222,7 +226,7 @@ def test_v3_liquidity_costs_what_the_formulas_say(past: Past) -> None:
         assert found == (move.amount0, move.amount1)
 
 
-def test_v4_liquidity_costs_what_the_formulas_say(past: Past, built: Built) -> None:
+def test_v4_liquidity_costs_what_the_formulas_say(past: BuiltTransactions, built: Built) -> None:
     """As the transfers to the pool manager tell; eth moves without one."""
     manager = built.contracts["v4PoolManager"]
     moves = [one for one in past.moves if one[1].amount0 is None]
@@ -238,7 +242,7 @@ def test_v4_liquidity_costs_what_the_formulas_say(past: Past, built: Built) -> N
 
 
 def test_v3_liquidity_that_is_taken_away_gives_what_the_formulas_say(
-    rpc: SyncRpc, built: Built, past: Past
+    rpc: SyncRpc, built: Built, past: BuiltTransactions
 ) -> None:
     """A third of a real position, by its owner."""
     positions = built.contracts["v3PositionManager"]

@@ -44,7 +44,7 @@ def address_at(word: str) -> str:
     return "0x" + word[-40:]
 
 
-class Past:
+class BuiltHistory:
     """The built chain's logs and transfers, up to where its history ended."""
 
     def __init__(self, chain: SyncRpc, built: Built) -> None:
@@ -73,19 +73,19 @@ class Past:
 
 
 @pytest.fixture(scope="module")
-def past(chain_url: str, built: Built) -> Iterator[Past]:
+def past(chain_url: str, built: Built) -> Iterator[BuiltHistory]:
     with SyncRpc(chain_url) as chain:
-        yield Past(chain, built)
+        yield BuiltHistory(chain, built)
 
 
-def test_there_are_about_thirty_launches_and_five_hundred_trades(past: Past) -> None:
+def test_there_are_about_thirty_launches_and_five_hundred_trades(past: BuiltHistory) -> None:
     assert len(past.launches) == 30
     assert 450 <= sum(len(past.logs[name]) for name in TRADES) <= 600
     assert all(len(past.logs[name]) >= 15 for name in TRADES)
     assert 2 <= len(past.logs["graduation"]) <= 8
 
 
-def test_trading_is_spread_over_nine_days(past: Past) -> None:
+def test_trading_is_spread_over_nine_days(past: BuiltHistory) -> None:
     trades = [log for name in TRADES for log in past.logs[name]]
     by_day = Counter((past.time_s(log) - GENESIS_S) // 86_400 for log in trades)
     assert sorted(by_day) == list(range(9))
@@ -95,7 +95,7 @@ def test_trading_is_spread_over_nine_days(past: Past) -> None:
     assert past.built.head_s - GENESIS_S <= LENGTH_S
 
 
-def test_a_launch_had_its_snipers_within_seconds_and_one_wallet_paid_for_them(past: Past) -> None:
+def test_a_launch_had_its_snipers_within_seconds_and_one_wallet_paid_for_them(past: BuiltHistory) -> None:
     snipers = {actor_address(name): name for name in SNIPERS}
     buys: dict[str, list[int]] = {}
     for log in past.logs["curve buy"]:
@@ -115,7 +115,7 @@ def test_a_launch_had_its_snipers_within_seconds_and_one_wallet_paid_for_them(pa
     assert all(found == {actor_address(FUNDER)} for found in givers.values())
 
 
-def test_the_serial_launcher_never_graduated(past: Past) -> None:
+def test_the_serial_launcher_never_graduated(past: BuiltHistory) -> None:
     graduated = {address_at(log["topics"][1]) for log in past.logs["graduation"]}
     serial = {
         token for token, log in past.launches.items() if address_at(log["topics"][3]) == actor_address(SERIAL)
@@ -124,7 +124,7 @@ def test_the_serial_launcher_never_graduated(past: Past) -> None:
     assert not serial & graduated
 
 
-def test_the_dumping_launcher_holds_nothing_of_its_token(past: Past) -> None:
+def test_the_dumping_launcher_holds_nothing_of_its_token(past: BuiltHistory) -> None:
     dumper = actor_address(DUMPER)
     ((token, log),) = (
         (token, log) for token, log in past.launches.items() if address_at(log["topics"][3]) == dumper
@@ -136,7 +136,7 @@ def test_the_dumping_launcher_holds_nothing_of_its_token(past: Past) -> None:
     assert len(sold) == 1
 
 
-def test_samples_are_traded_by_nobody_else(past: Past) -> None:
+def test_samples_are_traded_by_nobody_else(past: BuiltHistory) -> None:
     """No actor ever sends anything to a sample token."""
     samples, traders = set(past.built.tokens.values()), {actor_address(f"trader {n}") for n in range(16)}
     head = int(past.chain.call("eth_blockNumber"), 16)
@@ -146,7 +146,7 @@ def test_samples_are_traded_by_nobody_else(past: Past) -> None:
             assert sent["from"] in past.built.accounts or sent["to"] not in samples
 
 
-def test_another_build_plays_the_same_history(places: DevnetFolders, past: Past) -> None:
+def test_another_build_plays_the_same_history(places: DevnetFolders, past: BuiltHistory) -> None:
     """Up to where the samples begin: the same block hash, so the same everything before it."""
     bytecode = artifacts.fetch(places.var / "artifacts", print)
     options = NodeOptions(timestamp_s=GENESIS_S)

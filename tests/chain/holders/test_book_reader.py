@@ -9,23 +9,22 @@ from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.errors import NodeFault, ReadFailed
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
-from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.handlers import launch_bundle, token_holders
 from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.holding import Stage
-from support.reading import RANGE, Service, launched, trade
+from support.holding import HoldersStage
+from support.reading import RANGE, ReadingService, launched, trade
 from support.recording import filter_of
 
 # --- a busy token ----------------------------------------------------------------------------------
 
 
 async def test_of_a_busy_token_the_launch_is_told_at_once_and_all_of_it_later(
-    service: Service, busy: None
+    service: ReadingService, busy: None
 ) -> None:
     held, one = launched(service.stage), service.process()
     first = await one.asked(held.token)
@@ -47,7 +46,7 @@ async def test_of_a_busy_token_the_launch_is_told_at_once_and_all_of_it_later(
     }
 
 
-async def test_a_process_that_dies_leaves_its_pieces_to_the_next(service: Service, busy: None) -> None:
+async def test_a_process_that_dies_leaves_its_pieces_to_the_next(service: ReadingService, busy: None) -> None:
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
     await one.work()
@@ -63,7 +62,7 @@ async def test_a_process_that_dies_leaves_its_pieces_to_the_next(service: Servic
     assert found == await service.fresh(held.token)
 
 
-async def test_what_another_process_has_read_is_told(service: Service, busy: None) -> None:
+async def test_what_another_process_has_read_is_told(service: ReadingService, busy: None) -> None:
     held, one, other = launched(service.stage), service.process(), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     await service.done(other)
@@ -74,7 +73,7 @@ async def test_what_another_process_has_read_is_told(service: Service, busy: Non
     assert found == await service.fresh(held.token)
 
 
-async def test_only_what_is_new_is_read(service: Service) -> None:
+async def test_only_what_is_new_is_read(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
     first = await one.asked(held.token)
     read_to = service.stage.number()
@@ -89,10 +88,10 @@ async def test_only_what_is_new_is_read(service: Service) -> None:
 
 
 async def test_of_a_launch_whose_window_is_not_read_nothing_is_told(
-    service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, busy: None
 ) -> None:
-    monkeypatch.setattr(book_cache, "new_width", lambda: Width(2, 2))
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(1, 60.0))
+    service.limits.new_width = lambda: Width(2, 2)
+    service.limits.at_once = ReadBounds(1, 60.0)
     held, one = launched(service.stage), service.process()
     found = await one.asked(held.token)
     assert (found["status"], found["launch"], found["bundle"]) == ("reading", None, None)
@@ -108,7 +107,7 @@ async def test_of_a_launch_whose_window_is_not_read_nothing_is_told(
 
 @pytest.mark.parametrize("reading", [True, False], ids=["while it is read", "when it was read"])
 async def test_what_was_read_of_a_chain_that_is_gone_is_thrown_away(
-    service: Service, busy: None, reading: bool
+    service: ReadingService, busy: None, reading: bool
 ) -> None:
     stage = service.stage
     held, one = launched(stage), service.process()
@@ -139,9 +138,7 @@ async def test_what_was_read_of_a_chain_that_is_gone_is_thrown_away(
 
 
 @pytest.mark.parametrize("large", [True, False], ids=["large", "small"])
-async def test_a_node_that_has_not_got_so_far_may_be_behind(
-    service: Service, monkeypatch: pytest.MonkeyPatch, large: bool
-) -> None:
+async def test_a_node_that_has_not_got_so_far_may_be_behind(service: ReadingService, large: bool) -> None:
     """A small book is read again as the chain is now; a large one waits until the node gets there."""
     stage = service.stage
     held, one = launched(stage), service.process()
@@ -151,7 +148,7 @@ async def test_a_node_that_has_not_got_so_far_may_be_behind(
     assert stage.rpc.call("evm_revert", before)
     stage.pass_blocks(1)
     if large:
-        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(held.transfers() - 1, 60.0))
+        service.limits.at_once = ReadBounds(held.transfers() - 1, 60.0)
         for process in (one, service.process()):
             with pytest.raises(NodeFault, match="it is behind the block up to which"):
                 await process.asked(held.token)
@@ -159,16 +156,16 @@ async def test_a_node_that_has_not_got_so_far_may_be_behind(
         assert kept is not None
         assert kept.transfers > held.transfers()
         stage.pass_blocks(10)
-        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
+        service.limits.at_once = ReadBounds(10**9, 60.0)
     found = [await one.asked(held.token), await service.process().asked(held.token)]
     assert found == [await service.fresh(held.token)] * 2
 
 
-def header_of(stage: Stage, number: int) -> msgspec.Raw:
+def header_of(stage: HoldersStage, number: int) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(stage.rpc.call("eth_getBlockByNumber", hex(number), False)))
 
 
-async def test_a_book_that_what_is_new_does_not_follow_is_begun_anew(service: Service) -> None:
+async def test_a_book_that_what_is_new_does_not_follow_is_begun_anew(service: ReadingService) -> None:
     """Of several nodes one may still say that its block is there."""
     stage = service.stage
     held, one = launched(stage), service.process()
@@ -197,10 +194,10 @@ async def test_a_book_that_what_is_new_does_not_follow_is_begun_anew(service: Se
 
 @pytest.mark.parametrize("again", [True, False], ids=["with what was read before", "from the beginning"])
 async def test_a_chain_that_changes_while_it_is_read_is_not_mixed(
-    service: Service, again: bool, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, again: bool
 ) -> None:
     # Where all else is slow, it is read to its end all the same.
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
+    service.limits.at_once = ReadBounds(10**9, 60.0)
     stage = service.stage
     held, one = launched(stage), service.process()
     if again:

@@ -12,24 +12,31 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import load
-from roundtrip.services.holders import book_reader, book_store
-from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.runtime.book_cache import MAX_READING, BookCache, reading_budget
+from roundtrip.services.runtime.book_cache import MAX_READING, BookCache, ReadBounds, reading_budget
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
 from support.fixtures import closed_database
 from support.holding_asked import Holding
-from support.reading import NOT_TODAY, RANGE, Process, Service, know_first, launched, to_logs, trade
+from support.reading import (
+    NOT_TODAY,
+    RANGE,
+    ReadingProcess,
+    ReadingService,
+    know_first,
+    launched,
+    to_logs,
+    trade,
+)
 from support.recording import Answer, filter_of
-from support.wallet import Step
+from support.wallet import UnsignedStep
 
 WAIT_S = 30
 NOBODY = "0x" + "7" * 40
 TOO_WIDE = RpcError(-32000, "block range exceeds 5")
 
 
-async def refused(process: Process, token: str) -> RoundtripError:
+async def refused(process: ReadingProcess, token: str) -> RoundtripError:
     with pytest.raises(RoundtripError) as raised:
         await process.asked(token)
     assert not process.ctx.books.is_locked(Address(token))
@@ -39,12 +46,12 @@ async def refused(process: Process, token: str) -> RoundtripError:
 # --- nobody tells ----------------------------------------------------------------------------------
 
 
-async def test_where_there_is_no_token_nothing_is_read(service: Service) -> None:
+async def test_where_there_is_no_token_nothing_is_read(service: ReadingService) -> None:
     fault = await refused(service.process(), NOBODY)
     assert (type(fault), fault.code) == (CallerFault, "not_a_token")
 
 
-async def test_a_node_that_is_away_is_told_as_such(service: Service) -> None:
+async def test_a_node_that_is_away_is_told_as_such(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
 
     def away(call: RpcCall) -> None:
@@ -56,9 +63,9 @@ async def test_a_node_that_is_away_is_told_as_such(service: Service) -> None:
 
 @pytest.mark.parametrize("knows_first", [True, False])
 async def test_a_node_that_gives_no_logs_fails_the_reading_in_time(
-    service: Service, monkeypatch: pytest.MonkeyPatch, knows_first: bool
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch, knows_first: bool
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=0.4))
+    service.limits.at_once = ReadBounds(10**9, 60.0, patience_s=0.4)
     held, one = launched(service.stage), service.process()
     one.node.instead = to_logs(NOT_TODAY)
     if knows_first:
@@ -68,14 +75,14 @@ async def test_a_node_that_gives_no_logs_fails_the_reading_in_time(
     assert await service.jobs() == []
     one.node.instead = to_logs(NOT_TODAY, below=0)
     # Where all else is slow, it is waited for longer.
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
+    service.limits.at_once = ReadBounds(10**9, 60.0)
     assert (await one.asked(held.token))["status"] == "complete"
 
 
 async def test_what_came_before_a_node_stopped_to_answer_is_not_lost(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=1.0))
+    service.limits.at_once = ReadBounds(10**9, 60.0, patience_s=1.0)
     held, one = launched(service.stage), service.process()
     late = service.stage.number() - RANGE
 
@@ -93,24 +100,24 @@ async def test_what_came_before_a_node_stopped_to_answer_is_not_lost(
     assert (await one.asked(held.token))["transfersRead"] == held.transfers()
 
 
-async def test_where_nobody_tells_where_it_begins_there_is_no_archive(service: Service) -> None:
+async def test_where_nobody_tells_where_it_begins_there_is_no_archive(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
     one.node.instead = to_logs(TOO_WIDE)
     assert (await refused(one, held.token)).code == "holders_no_archive"
 
 
-async def test_without_a_database_nothing_is_told(service: Service) -> None:
+async def test_without_a_database_nothing_is_told(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
     one.ctx = replace(one.ctx, pool=closed_database())
-    for process in (one, Process(replace(service.base, pool=closed_database()))):
+    for process in (one, ReadingProcess(replace(service.base, pool=closed_database()))):
         assert (await refused(process, held.token)).code == "busy"
 
 
 # --- limits ----------------------------------------------------------------------------------------
 
 
-async def test_few_are_read_at_once(service: Service) -> None:
+async def test_few_are_read_at_once(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
     with contextlib.ExitStack() as others:
         for _ in range(MAX_READING):
@@ -120,10 +127,8 @@ async def test_few_are_read_at_once(service: Service) -> None:
     assert (await one.asked(held.token))["status"] == "complete"
 
 
-async def test_few_busy_tokens_are_taken_in(
-    service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(book_store, "MAX_JOBS", 2)
+async def test_few_busy_tokens_are_taken_in(service: ReadingService, busy: None) -> None:
+    service.limits.max_jobs = 2
     held, one = launched(service.stage), service.process()
     for key in ("one", "other"):
         await jobs.enqueue(service.row, "holders", key)
@@ -136,7 +141,7 @@ async def test_few_busy_tokens_are_taken_in(
     assert (await one.asked(held.token))["status"] == "complete"
 
 
-async def test_what_a_day_has_for_reading_ends(service: Service) -> None:
+async def test_what_a_day_has_for_reading_ends(service: ReadingService) -> None:
     held = launched(service.stage)
     one = service.process()
     one.ctx = replace(one.ctx, books=BookCache(reading_budget(4)))
@@ -146,7 +151,9 @@ async def test_what_a_day_has_for_reading_ends(service: Service) -> None:
     assert (await one.asked(held.token))["transfersRead"] == held.transfers()
 
 
-async def test_nobody_is_told_to_wait_for_a_job_that_was_given_up(service: Service, busy: None) -> None:
+async def test_nobody_is_told_to_wait_for_a_job_that_was_given_up(
+    service: ReadingService, busy: None
+) -> None:
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     now_s = one.ctx.now_s
@@ -166,7 +173,9 @@ async def test_nobody_is_told_to_wait_for_a_job_that_was_given_up(service: Servi
 
 
 @pytest.mark.parametrize("bytes_kept", [b"", b"of another release"])
-async def test_what_is_no_book_is_written_over(service: Service, busy: None, bytes_kept: bytes) -> None:
+async def test_what_is_no_book_is_written_over(
+    service: ReadingService, busy: None, bytes_kept: bytes
+) -> None:
     """However far it says that it goes."""
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
@@ -186,7 +195,7 @@ async def test_what_is_no_book_is_written_over(service: Service, busy: None, byt
     assert (await one.asked(held.token)) == found == await service.fresh(held.token)
 
 
-async def test_what_is_no_book_harms_nobody_who_has_one(service: Service, busy: None) -> None:
+async def test_what_is_no_book_harms_nobody_who_has_one(service: ReadingService, busy: None) -> None:
     held, one = launched(service.stage), service.process()
     first = await one.asked(held.token)
     number = service.stage.number()
@@ -203,14 +212,16 @@ async def test_what_is_no_book_harms_nobody_who_has_one(service: Service, busy: 
 # --- at the same time ------------------------------------------------------------------------------
 
 
-async def test_while_a_job_reads_on_nobody_waits(service: Service, busy: None) -> None:
+async def test_while_a_job_reads_on_nobody_waits(service: ReadingService, busy: None) -> None:
     held, one = launched(service.stage), service.process()
     first = await one.asked(held.token)
     async with asyncio.timeout(WAIT_S), one.ctx.books.alone(Address(held.token)):
         assert await one.asked(held.token) == first
 
 
-async def test_a_job_that_ends_meanwhile_makes_no_answer_complete(service: Service, busy: None) -> None:
+async def test_a_job_that_ends_meanwhile_makes_no_answer_complete(
+    service: ReadingService, busy: None
+) -> None:
     held, one = launched(service.stage), service.process()
     first = await one.asked(held.token)
     opened = one.ctx.books.get(Address(held.token))
@@ -226,7 +237,7 @@ async def test_a_job_that_ends_meanwhile_makes_no_answer_complete(service: Servi
     assert opened.state == "whole"
 
 
-async def test_a_token_is_read_once_for_all_who_ask(service: Service) -> None:
+async def test_a_token_is_read_once_for_all_who_ask(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
     found = await asyncio.gather(*(one.asked(held.token) for _ in range(MAX_READING + 2)))
     assert all(answer == found[0] for answer in found)
@@ -239,7 +250,7 @@ async def test_a_token_is_read_once_for_all_who_ask(service: Service) -> None:
 # --- the index -------------------------------------------------------------------------------------
 
 
-async def test_without_an_index_all_but_winners_is_told(service: Service) -> None:
+async def test_without_an_index_all_but_winners_is_told(service: ReadingService) -> None:
     held = launched(service.stage)
     found = await service.process().asked(held.token)
     assert (found["status"], found["smartMoney"], found["repeatCrowd"]) == ("complete", None, None)
@@ -253,7 +264,7 @@ async def test_an_index_that_lags_behind_is_no_hindrance(holding: Holding) -> No
     sender = stage.wallet("sender")
     hands = stage.hands(sender)
     held, launch = stage.launch_act(hands, 1)
-    step = Step(hands, deeds_data([launch.step]), launch.step.value_wei)
+    step = UnsignedStep(hands, deeds_data([launch.step]), launch.step.value_wei)
     held.do(Act(sender, step, gas=MANY_GAS))
     stage.pass_blocks(40)
     held.one_by_one(held.buy(stage.wallet("buyer"), ETH // 10), held.buy(sender, ETH // 10))

@@ -9,18 +9,16 @@ from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.store.server import jobs
-from support.reading import GONE, RANGE, Service, know_first, later, launched, refused, to_logs, trade
+from support.reading import GONE, RANGE, ReadingService, know_first, later, launched, refused, to_logs, trade
 from support.recording import Answer, filter_of, says_nothing_else
 
 
-async def test_of_a_token_with_too_many_transfers_no_more_are_read(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
-    monkeypatch.setattr(book_reader, "MAX_TRANSFERS", 20)
+async def test_of_a_token_with_too_many_transfers_no_more_are_read(service: ReadingService) -> None:
+    service.limits.at_once = ReadBounds(5, 60.0)
+    service.limits.piece = ReadBounds(8, 60.0)
+    service.limits.max_transfers = 20
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
     await service.done(one)
@@ -48,7 +46,7 @@ async def test_of_a_token_with_too_many_transfers_no_more_are_read(
 
 
 async def test_where_the_oldest_logs_are_gone_it_is_partial(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = service.stage
     held, one = launched(stage), service.process()
@@ -67,7 +65,7 @@ async def test_where_the_oldest_logs_are_gone_it_is_partial(
 
 
 async def test_where_what_comes_next_is_gone_for_good_it_is_begun_anew(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once the node has said so twice, and not in the same moment."""
     stage = service.stage
@@ -92,7 +90,7 @@ async def test_where_what_comes_next_is_gone_for_good_it_is_begun_anew(
 
 
 async def test_a_node_that_says_once_that_what_comes_next_is_gone_costs_no_book(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor one that says so again, when it gave some meanwhile."""
     stage = service.stage
@@ -113,7 +111,7 @@ async def test_a_node_that_says_once_that_what_comes_next_is_gone_costs_no_book(
 
 
 async def test_what_was_gone_is_read_once_a_node_gives_it_again(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is asked for once an hour, also by who did not read the rest himself."""
     held, one = launched(service.stage), service.process()
@@ -139,7 +137,7 @@ async def test_what_was_gone_is_read_once_a_node_gives_it_again(
 
 
 async def test_what_one_node_once_let_go_is_soon_asked_for_again(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, one = launched(service.stage), service.process()
     know_first(monkeypatch, held)
@@ -153,7 +151,7 @@ async def test_what_one_node_once_let_go_is_soon_asked_for_again(
 
 
 async def test_where_nodes_take_turns_in_that_it_is_read_once_an_hour(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, one = launched(service.stage), service.process()
     number = know_first(monkeypatch, held)
@@ -198,7 +196,7 @@ def hole(first: int, end: int) -> Callable[[RpcCall], Answer | None]:
 
 @pytest.mark.parametrize("last_gone", [True, False])
 async def test_where_only_the_oldest_are_given_again_what_was_read_is_told(
-    service: Service, monkeypatch: pytest.MonkeyPatch, last_gone: bool
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch, last_gone: bool
 ) -> None:
     held, one = launched(service.stage), service.process()
     number = know_first(monkeypatch, held)
@@ -234,21 +232,21 @@ async def test_where_only_the_oldest_are_given_again_what_was_read_is_told(
 
 @pytest.mark.parametrize("by_job", [True, False])
 async def test_behind_what_is_gone_for_good_it_is_begun(
-    service: Service, monkeypatch: pytest.MonkeyPatch, by_job: bool
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch, by_job: bool
 ) -> None:
     held, one = launched(service.stage), service.process()
     number = know_first(monkeypatch, held)
     gone = service.stage.number() - 2 * RANGE
     one.node.instead = hole(number + RANGE, gone)
     if by_job:
-        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
+        service.limits.at_once = ReadBounds(5, 60.0)
     else:
         assert (await refused(one, held.token)).code == "holders_failed"
     assert (await one.asked(held.token))["status"] == "reading"
     for _ in range(6):
         await one.work()
         later(one, book_reader.CONFIRMED_AFTER_S)
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**6, 60.0))
+    service.limits.at_once = ReadBounds(10**6, 60.0)
     found = await one.asked(held.token)
     assert (found["status"], found["launch"]) == ("partial", None)
     assert found["transfersRead"] > 0
@@ -259,7 +257,7 @@ async def test_behind_what_is_gone_for_good_it_is_begun(
 
 @pytest.mark.parametrize("by_job", [True, False])
 async def test_what_is_read_of_a_book_that_is_begun_anew_is_not_lost_by_a_fault(
-    service: Service, monkeypatch: pytest.MonkeyPatch, by_job: bool
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch, by_job: bool
 ) -> None:
     held, one = launched(service.stage), service.process()
     number = know_first(monkeypatch, held)

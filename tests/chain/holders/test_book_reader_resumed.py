@@ -13,16 +13,21 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, RpcNode
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, load
-from roundtrip.services.holders import book_reader, book_store, sources
-from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.runtime import book_cache
-from roundtrip.services.runtime.book_cache import MAX_LOADING, MAX_READING, BookCache, reading_budget
+from roundtrip.services.holders import book_store, sources
+from roundtrip.services.runtime.book_cache import (
+    MAX_LOADING,
+    MAX_READING,
+    BookCache,
+    ReadBounds,
+    ReadLimits,
+    reading_budget,
+)
 from support.reading import (
     GONE,
     NOT_TODAY,
     RANGE,
-    Process,
-    Service,
+    ReadingProcess,
+    ReadingService,
     know_first,
     later,
     launched,
@@ -33,15 +38,17 @@ from support.reading import (
 from support.recording import Answer, Recording, filter_of, says_nothing_else
 
 
-def with_budget(process: Process, calls: int) -> None:
-    process.ctx = replace(process.ctx, books=BookCache(reading_budget(calls)))
+def with_budget(process: ReadingProcess, calls: int) -> None:
+    process.ctx = replace(
+        process.ctx, books=BookCache(reading_budget(calls), limits=process.ctx.books.limits)
+    )
 
 
 # --- where it begins -------------------------------------------------------------------------------
 
 
 async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody tries it again meanwhile, and whoever asks while the job begins does not wait for it."""
     held, one = launched(service.stage), service.process()
@@ -53,7 +60,7 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
             await asyncio.Event().wait()
 
         patched.setattr(sources, "find_first_block", first_block)
-        patched.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=0.05))
+        service.limits.at_once = ReadBounds(10**9, 60.0, patience_s=0.05)
         first = await one.asked(held.token)
         assert (first["status"], first["transfersRead"]) == ("reading", 0)
         assert (first["launch"], first["holders"], first["top"]) == (None, None, [])
@@ -68,11 +75,11 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
     assert found == await service.fresh(held.token)
 
 
-async def test_the_calls_of_the_beginning_are_the_readings(service: Service) -> None:
+async def test_the_calls_of_the_beginning_are_the_readings(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
 
     @dataclass
-    class Paying(Recording):
+    class PayingForCode(Recording):
         async def batch(
             self,
             calls: Sequence[RpcCall],
@@ -86,7 +93,7 @@ async def test_the_calls_of_the_beginning_are_the_readings(service: Service) -> 
 
     searched: list[bool] = []
     with_budget(one, 10**9)
-    one.ctx = replace(one.ctx, node=Paying(one.node))
+    one.ctx = replace(one.ctx, node=PayingForCode(one.node))
     assert (await one.asked(held.token))["status"] == "complete"
     assert searched
     assert not any(searched)
@@ -94,7 +101,7 @@ async def test_the_calls_of_the_beginning_are_the_readings(service: Service) -> 
 
 
 async def test_so_are_those_that_search_its_first_transfer(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def first_block(node: RpcNode, token: Address, high: BlockRef) -> None:
         raise NoArchive("it has no states that old")
@@ -109,7 +116,7 @@ async def test_so_are_those_that_search_its_first_transfer(
 
 
 async def test_so_are_those_that_search_what_the_node_has_let_go(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, one = launched(service.stage), service.process()
     know_first(monkeypatch, held)
@@ -124,7 +131,7 @@ async def test_so_are_those_that_search_what_the_node_has_let_go(
 
 
 async def test_what_was_read_of_a_new_token_before_a_fault_is_not_lost(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, one = launched(service.stage), service.process()
     first = know_first(monkeypatch, held)
@@ -144,12 +151,10 @@ async def test_what_was_read_of_a_new_token_before_a_fault_is_not_lost(
     assert await one.asked(held.token) == await service.fresh(held.token)
 
 
-async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(service: ReadingService) -> None:
     """And the next one waits for another day, without a try."""
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 0)
+    service.limits.at_once = ReadBounds(5, 60.0)
+    service.limits.near_blocks = 0
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     before = await service.kept(held.token)
@@ -183,10 +188,10 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
 
 
 async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService,
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0, 2.0))
+    service.limits.at_once = ReadBounds(5, 60.0)
+    service.limits.piece = ReadBounds(8, 60.0, 2.0)
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     one.node.instead = to_logs(NOT_TODAY)
@@ -212,7 +217,7 @@ async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it
 
 
 async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_spent(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService,
 ) -> None:
     """Off the budget of the node."""
     held, one = launched(service.stage), service.process()
@@ -222,7 +227,7 @@ async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_sp
     paid: list[bool] = []
 
     @dataclass
-    class Paying(Recording):
+    class PayingForLogs(Recording):
         async def batch(
             self,
             calls: Sequence[RpcCall],
@@ -234,38 +239,37 @@ async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_sp
             paid.extend(budgeted for call in asked if held.token in filter_of(call).get("address", ()))
             return await super().batch(calls, meter, timeout_s, budgeted)
 
-    one.ctx = replace(one.ctx, node=Paying(one.node))
+    one.ctx = replace(one.ctx, node=PayingForLogs(one.node))
     trade(held, 3, "late")
     found = await one.asked(held.token)
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
     assert paid == [True]
     service.stage.pass_blocks(10)
-    monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 9)
+    service.limits.near_blocks = 9
     assert (await refused(one, held.token)).code == "holders_budget"
 
 
 # --- who waits -------------------------------------------------------------------------------------
 
 
-async def test_to_look_for_a_little_that_is_new_takes_no_place(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_to_look_for_a_little_that_is_new_takes_no_place(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
     trade(held, 3, "late")
     with contextlib.ExitStack() as others:
-        for _ in range(MAX_READING):
-            others.enter_context(one.ctx.books.take_place())
         for process in (one, service.process()):
-            process.ctx = replace(process.ctx, books=replace(process.ctx.books, _reading=MAX_READING))
+            for _ in range(MAX_READING):
+                others.enter_context(process.ctx.books.take_place())
             found = await process.asked(held.token)
             assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
         service.stage.pass_blocks(10)
-        monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 9)
+        service.limits.near_blocks = 9
         assert (await refused(one, held.token)).code == "holders_busy"
 
 
-async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_few_books_are_unpacked_at_once(
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = launched(service.stage)
     await service.process().asked(held.token)
     other = service.process()
@@ -288,10 +292,10 @@ async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pyt
 
 
 async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
+    service.limits.at_once = ReadBounds(5, 60.0)
+    service.limits.piece = ReadBounds(8, 60.0)
     held, one, other = launched(service.stage), service.process(), service.process()
     await one.asked(held.token)
     loads: list[HolderBook] = []
@@ -308,11 +312,13 @@ async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
 
 
 def test_two_of_the_largest_books_are_held_at_once() -> None:
-    assert book_cache.MAX_WALLETS == 2 * book_reader.MAX_WALLETS
+    assert ReadLimits().max_wallets_of_all == 2 * ReadLimits().max_wallets
 
 
-async def test_without_a_place_nothing_is_begun(service: Service) -> None:
+async def test_without_a_place_nothing_is_begun(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
-    one.ctx = replace(one.ctx, books=BookCache(_reading=MAX_READING))
-    fault = await refused(one, held.token)
+    with contextlib.ExitStack() as others:
+        for _ in range(MAX_READING):
+            others.enter_context(one.ctx.books.take_place())
+        fault = await refused(one, held.token)
     assert (type(fault), fault.code) == (ServiceFull, "holders_busy")

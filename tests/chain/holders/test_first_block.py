@@ -34,7 +34,7 @@ LAUNCHES = """
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class CreationChain:
     """A node's chain in which ``sender`` makes ``contract`` in the block MADE. ``kept``: of so many of its
     last blocks it has the state."""
 
@@ -47,7 +47,7 @@ class Chain:
 
 
 @pytest.fixture(scope="module", params=[600, KEPT], ids=["archive", "pruned"])
-def chain(request: pytest.FixtureRequest, places: world.DevnetFolders) -> Iterator[Chain]:
+def chain(request: pytest.FixtureRequest, places: world.DevnetFolders) -> Iterator[CreationChain]:
     options = NodeOptions(prune_history=request.param, timestamp_s=1_700_000_000)
     with running(find_anvil(places.project), options) as node, SyncRpc(node.url) as rpc:
         busy, sender = (Address(one.lower()) for one in rpc.call("eth_accounts")[:2])
@@ -58,7 +58,7 @@ def chain(request: pytest.FixtureRequest, places: world.DevnetFolders) -> Iterat
         made = mined[MADE - 1]
         refs = [ref(rpc, number) for number in range(BLOCKS + 1)]
         contract, tx_hash = Address(made["contractAddress"].lower()), TxHash(made["transactionHash"])
-        yield Chain(request.param, node.url, sender, contract, tx_hash, refs)
+        yield CreationChain(request.param, node.url, sender, contract, tx_hash, refs)
 
 
 def ref(rpc: SyncRpc, number: int) -> BlockRef:
@@ -71,7 +71,7 @@ def nodes(session: aiohttp.ClientSession, url: str) -> list[RpcNode]:
     return [Node(url, session), NodePool([NodeUrl(url)], session, CHAIN_ID)]
 
 
-async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(chain: Chain) -> None:
+async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(chain: CreationChain) -> None:
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, chain.url):
             if chain.kept > BLOCKS:
@@ -86,7 +86,7 @@ async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(chain: Ch
             assert await find_creation(node, chain.contract, chain.refs[MADE - 1]) is None
 
 
-async def test_a_node_that_is_not_there_tells_nothing(chain: Chain) -> None:
+async def test_a_node_that_is_not_there_tells_nothing(chain: CreationChain) -> None:
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, "http://127.0.0.1:1"):
             assert await find_first_block(node, chain.contract, chain.refs[-1]) is None
@@ -116,7 +116,7 @@ async def test_a_plain_tokens_deployer_is_who_sent_it(indexed: Context, rpc: Syn
         assert sent["to"] is None
 
 
-async def test_where_a_token_was_made_the_states_around_it_tell(chain: Chain) -> None:
+async def test_where_a_token_was_made_the_states_around_it_tell(chain: CreationChain) -> None:
     numbers = (MADE, MADE + 1, MADE - 1)
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, chain.url):

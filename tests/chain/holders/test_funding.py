@@ -17,9 +17,9 @@ from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.actors import ETH
-from support.holding import Held, Stage
+from support.holding import Held, HoldersStage
 from support.nodes import node_of
-from support.reading import Process, Service, later, service_over
+from support.reading import ReadingProcess, ReadingService, later, service_over
 
 ENOUGH = 10**9
 PROBES = 50
@@ -27,12 +27,14 @@ BOUGHT_LATER_S = 3600
 
 
 @pytest.fixture
-async def service(ctx: Context, rpc: SyncRpc, built: Built, database_url: str) -> AsyncIterator[Service]:
-    async with service_over(ctx, Stage(rpc, built), database_url) as found:
+async def service(
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str
+) -> AsyncIterator[ReadingService]:
+    async with service_over(ctx, HoldersStage(rpc, built), database_url) as found:
         yield found
 
 
-async def asked(process: Process, main: Budget, held: Held) -> tuple[dict[str, Any], int, int]:
+async def asked(process: ReadingProcess, main: Budget, held: Held) -> tuple[dict[str, Any], int, int]:
     """The answer, and what it took off the service's budget and off the one for reading."""
     own = process.ctx.books.budget
     before = main.spent, own.spent
@@ -50,7 +52,7 @@ def an_archive(funder: str) -> Callable[[RpcNode, Address, int, BlockRef], Await
 
 
 async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage, one, budget = service.stage, service.process(), Budget(ENOUGH)
     held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 3)
@@ -77,7 +79,7 @@ async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
     "error", [NoArchive("it is gone"), NodeFault("the node's states contradict each other")]
 )
 async def test_a_node_without_old_states_is_not_asked_of_everybody(
-    service: Service, monkeypatch: pytest.MonkeyPatch, error: NodeFault
+    service: ReadingService, monkeypatch: pytest.MonkeyPatch, error: NodeFault
 ) -> None:
     stage, one, searched = service.stage, service.process(), []
     held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 23)

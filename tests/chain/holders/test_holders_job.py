@@ -39,7 +39,7 @@ def book(number: int, side: int = 0) -> StoredBook:
 
 
 @dataclass
-class Reader:
+class PieceReader:
     """Stands for reading: a block a piece, of every token. ``read``: the pieces, in their order; ``fails``:
     what is raised in place of the next ones."""
 
@@ -71,8 +71,8 @@ async def clean(database_url: str) -> AsyncIterator[Connection]:
 
 
 @pytest.fixture
-def reader(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> Reader:
-    found = Reader(ctx)
+def reader(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> PieceReader:
+    found = PieceReader(ctx)
     monkeypatch.setattr(book_reader, "read_piece", found.go_on)
     return found
 
@@ -93,7 +93,7 @@ async def waits(connection: Connection) -> list[str]:
 
 
 async def test_it_is_read_piece_by_piece_until_there_is_no_more(
-    ctx: Context, clean: Connection, reader: Reader
+    ctx: Context, clean: Connection, reader: PieceReader
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN)
     seen = []
@@ -104,7 +104,7 @@ async def test_it_is_read_piece_by_piece_until_there_is_no_more(
     assert reader.read == [(TOKEN, 1), (TOKEN, 2), (TOKEN, 3)]
 
 
-async def test_tokens_take_turns(ctx: Context, clean: Connection, reader: Reader) -> None:
+async def test_tokens_take_turns(ctx: Context, clean: Connection, reader: PieceReader) -> None:
     """Also where one was wished for while the other was being read."""
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
@@ -116,7 +116,7 @@ async def test_tokens_take_turns(ctx: Context, clean: Connection, reader: Reader
 
 
 async def test_a_piece_that_fails_loses_nothing_that_was_kept(
-    ctx: Context, clean: Connection, reader: Reader
+    ctx: Context, clean: Connection, reader: PieceReader
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
@@ -134,7 +134,7 @@ async def test_a_piece_that_fails_loses_nothing_that_was_kept(
 @pytest.mark.parametrize("code", ["holders_budget", "budget_spent"])
 @pytest.mark.parametrize("told_s", [None, 700])
 async def test_where_a_days_budget_is_spent_it_waits_for_the_next_day_and_uses_no_try(
-    ctx: Context, clean: Connection, reader: Reader, code: str, told_s: int | None
+    ctx: Context, clean: Connection, reader: PieceReader, code: str, told_s: int | None
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN, {"why": "asked"})
     await work(ctx)
@@ -154,7 +154,7 @@ async def test_where_a_days_budget_is_spent_it_waits_for_the_next_day_and_uses_n
 
 
 async def test_a_worker_that_dies_as_it_writes_loses_its_piece_alone(
-    ctx: Context, clean: Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, clean: Connection, reader: PieceReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it did is one transaction with the end of the job."""
 
@@ -172,7 +172,7 @@ async def test_a_worker_that_dies_as_it_writes_loses_its_piece_alone(
 
 
 async def test_a_book_of_another_chain_goes_and_is_begun_anew(
-    ctx: Context, clean: Connection, reader: Reader
+    ctx: Context, clean: Connection, reader: PieceReader
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
@@ -203,7 +203,7 @@ async def test_one_that_does_not_get_on_is_not_tried_for_ever(
 
 
 async def test_what_another_worker_has_read_further_stays(
-    ctx: Context, clean: Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, clean: Connection, reader: PieceReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It goes on from there."""
     read_on = reader.go_on
@@ -223,7 +223,7 @@ async def test_what_another_worker_has_read_further_stays(
 
 
 async def test_large_books_do_not_wait_for_the_end_of_the_day(
-    ctx: Context, clean: Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, clean: Connection, reader: PieceReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounds = books.prune_to.__defaults__
     assert bounds == (books.MAX_BYTES,)

@@ -9,16 +9,15 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.holders import book_reader, book_store, collect, late_venues
-from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.holders import book_reader, collect, late_venues
 from roundtrip.services.holders.sources import TokenSource, find_non_wallets, read_source
-from roundtrip.services.runtime.book_cache import OpenBook
+from roundtrip.services.runtime.book_cache import OpenBook, ReadBounds
 from roundtrip.services.runtime.context import Context
 from support.actors import ETH
 from support.holding import SUPPLY, V3, V4, Held
-from support.reading import NOT_TODAY, RANGE, Process, Service, later, pooled, trade
+from support.reading import NOT_TODAY, RANGE, ReadingProcess, ReadingService, later, pooled, trade
 from support.recording import Answer, filter_of
-from support.wallet import Place
+from support.wallet import PoolSpec
 
 UNREAD = "Some of its pools could not be read"
 
@@ -51,12 +50,12 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> Blind:
     return found
 
 
-SECOND = Place("weth", 10_000)
+SECOND = PoolSpec("weth", 10_000)
 
 
 @pytest.mark.parametrize("place", [V3, V4], ids=["v3", "v4"])
 async def test_trades_at_a_place_that_was_not_known_are_read_after_all(
-    service: Service, blind: Blind, place: Place
+    service: ReadingService, blind: Blind, place: PoolSpec
 ) -> None:
     held, one, other = pooled(service.stage, place), service.process(), service.process()
     trade(held, 5)
@@ -74,7 +73,7 @@ async def test_trades_at_a_place_that_was_not_known_are_read_after_all(
 
 @pytest.mark.parametrize("known", [True, False], ids=["by the index", "by its logs"])
 async def test_a_place_that_opened_later_or_where_nobody_traded_costs_nothing(
-    service: Service, blind: Blind, known: bool
+    service: ReadingService, blind: Blind, known: bool
 ) -> None:
     """And is nobody's wallet from then on."""
     stage = service.stage
@@ -106,7 +105,9 @@ async def test_a_place_that_opened_later_or_where_nobody_traded_costs_nothing(
 # --- a node that gives little at once, or nothing -------------------------------------------------------
 
 
-async def with_an_empty_pool(service: Service, blind: Blind, one: Process, read_first: bool = True) -> Held:
+async def with_an_empty_pool(
+    service: ReadingService, blind: Blind, one: ReadingProcess, read_first: bool = True
+) -> Held:
     """A token with a second pool, which nobody knows, and in which nobody trades; it is read by then."""
     stage = service.stage
     held = pooled(stage, V3)
@@ -123,7 +124,7 @@ async def with_an_empty_pool(service: Service, blind: Blind, one: Process, read_
     return held
 
 
-def of(process: Process, held: Held) -> OpenBook:
+def of(process: ReadingProcess, held: Held) -> OpenBook:
     found = process.ctx.books.get(Address(held.token))
     assert found is not None
     return found
@@ -143,7 +144,9 @@ def to_venues(held: Held, answer: RpcError, above: int = 0) -> Callable[[RpcCall
     return instead
 
 
-async def test_a_node_that_gives_few_blocks_at_once_is_asked_for_few(service: Service, blind: Blind) -> None:
+async def test_a_node_that_gives_few_blocks_at_once_is_asked_for_few(
+    service: ReadingService, blind: Blind
+) -> None:
     one = service.process()
     held = await with_an_empty_pool(service, blind, one)
     before, read_to = of(one, held), service.stage.number()
@@ -170,17 +173,17 @@ async def test_a_node_that_gives_few_blocks_at_once_is_asked_for_few(service: Se
     ids=["not today", "pruned", "asked too much"],
 )
 async def test_a_node_that_does_not_say_whether_there_were_trades_leaves_it_partial(
-    service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch, error: RpcError
+    service: ReadingService, blind: Blind, error: RpcError
 ) -> None:
     """Nothing is read again, what is new is read on, and it is asked for again."""
-    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+    service.limits.late_venues_s = 0.3
     one, other = service.process(), service.process()
     held = await with_an_empty_pool(service, blind, one)
     before = of(one, held)
     blind.hidden = frozenset()
     for process in (one, other):
         process.node.instead = to_venues(held, error)
-    monkeypatch.setattr(book_store, "_WRITTEN_EVERY", 1)
+    service.limits.written_every = 1
     for _ in range(2):
         held.venue = V3
         trade(held, 1, "late")
@@ -192,6 +195,7 @@ async def test_a_node_that_does_not_say_whether_there_were_trades_leaves_it_part
             assert (found["status"], found["transfersRead"]) == ("partial", held.transfers())
             assert UNREAD in found["text"]
     assert of(one, held) is before
+    service.limits.late_venues_s = 30.0
     for process in (one, other, service.process()):
         process.node.instead = lambda call: None
         assert (await process.asked(held.token))["status"] == "complete"
@@ -199,10 +203,8 @@ async def test_a_node_that_does_not_say_whether_there_were_trades_leaves_it_part
     assert await one.asked(held.token) == await service.fresh(held.token)
 
 
-async def test_it_goes_on_from_where_a_node_stopped_to_say(
-    service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+async def test_it_goes_on_from_where_a_node_stopped_to_say(service: ReadingService, blind: Blind) -> None:
+    service.limits.late_venues_s = 1.0
     one = service.process()
     held = await with_an_empty_pool(service, blind, one)
     blind.hidden = frozenset()
@@ -215,13 +217,16 @@ async def test_it_goes_on_from_where_a_node_stopped_to_say(
 
     one.node.instead = instead
     assert (await one.asked(held.token))["status"] == "partial"
+    service.limits.late_venues_s = 30.0
     one.node.instead = lambda call: None
     one.node.spans.clear()
     assert (await one.asked(held.token))["status"] == "complete"
     assert begins + RANGE < min(first for first, _ in one.node.spans) <= stops
 
 
-async def test_a_token_is_read_again_for_late_places_once_an_hour(service: Service, blind: Blind) -> None:
+async def test_a_token_is_read_again_for_late_places_once_an_hour(
+    service: ReadingService, blind: Blind
+) -> None:
     one = service.process()
     held = await with_a_second_pool(service, blind)
     for time, is_soon in enumerate((False, True, False)):
@@ -240,7 +245,7 @@ async def test_a_token_is_read_again_for_late_places_once_an_hour(service: Servi
     assert await one.asked(held.token) == await service.fresh(held.token)
 
 
-async def test_a_late_place_is_looked_at_from_where_it_opened(service: Service, blind: Blind) -> None:
+async def test_a_late_place_is_looked_at_from_where_it_opened(service: ReadingService, blind: Blind) -> None:
     one = service.process()
     held = await with_an_empty_pool(service, blind, one)
     (pool,) = blind.hidden
@@ -254,7 +259,7 @@ async def test_a_late_place_is_looked_at_from_where_it_opened(service: Service, 
 # --- places that were known -----------------------------------------------------------------------------
 
 
-async def with_a_second_pool(service: Service, blind: Blind) -> Held:
+async def with_a_second_pool(service: ReadingService, blind: Blind) -> Held:
     """A token with a second pool in which somebody traded."""
     stage = service.stage
     held = pooled(stage, V3)
@@ -269,10 +274,10 @@ async def with_a_second_pool(service: Service, blind: Blind) -> Held:
 
 @pytest.mark.parametrize("traded", [True, False])
 async def test_a_place_that_is_known_no_more_is_missed_until_it_is(
-    service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch, traded: bool
+    service: ReadingService, blind: Blind, traded: bool
 ) -> None:
     """Also by a process that has what another one kept meanwhile."""
-    monkeypatch.setattr(book_store, "_WRITTEN_EVERY", 1)
+    service.limits.written_every = 1
     one, held = service.process(), await with_a_second_pool(service, blind)
     assert (await one.asked(held.token))["status"] == "complete"
     read_to = service.stage.number()
@@ -295,7 +300,7 @@ async def test_a_place_that_is_known_no_more_is_missed_until_it_is(
     assert found_by == [await service.fresh(held.token)] * 2
 
 
-async def test_standard_places_that_nobody_opened_are_not_missed(service: Service) -> None:
+async def test_standard_places_that_nobody_opened_are_not_missed(service: ReadingService) -> None:
     """They are tried as long as some may be unknown."""
     stage, one, other = service.stage, service.process(), service.process()
     held = pooled(stage, V3)
@@ -312,10 +317,8 @@ async def test_standard_places_that_nobody_opened_are_not_missed(service: Servic
     assert found["status"] == "complete"
 
 
-async def test_no_launch_is_told_while_trades_may_be_missing(
-    service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+async def test_no_launch_is_told_while_trades_may_be_missing(service: ReadingService, blind: Blind) -> None:
+    service.limits.late_venues_s = 0.3
     stage, one = service.stage, service.process()
     held = pooled(stage, V4)
     trade(held, 5)
@@ -329,8 +332,8 @@ async def test_no_launch_is_told_while_trades_may_be_missing(
         stage.pass_blocks(RANGE)
         trade(held, 3, f"trader {part}")
     blind.hidden = known
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(22, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(10, 60.0))
+    service.limits.at_once = ReadBounds(22, 60.0)
+    service.limits.piece = ReadBounds(10, 60.0)
     found = await one.asked(held.token)
     assert (found["status"], found["launch"] is None) == ("reading", False)
     blind.hidden = frozenset()

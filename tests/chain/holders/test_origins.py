@@ -24,7 +24,7 @@ _MAKES_A_STOP = "0x6001600c60003960016000f300"
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FundingChain:
     """A node's chain in which ``funder`` funds ``WALLET`` in block ``FUNDED``, and again later."""
 
     url: str
@@ -34,7 +34,7 @@ class Followed:
 
 
 @pytest.fixture(scope="module")
-def archive(places: world.DevnetFolders) -> Iterator[Followed]:
+def archive(places: world.DevnetFolders) -> Iterator[FundingChain]:
     with running(
         find_anvil(places.project), NodeOptions(prune_history=600, timestamp_s=1_700_000_000)
     ) as node:
@@ -42,14 +42,14 @@ def archive(places: world.DevnetFolders) -> Iterator[Followed]:
 
 
 @pytest.fixture(scope="module")
-def pruned(places: world.DevnetFolders) -> Iterator[Followed]:
+def pruned(places: world.DevnetFolders) -> Iterator[FundingChain]:
     with running(
         find_anvil(places.project), NodeOptions(prune_history=KEPT, timestamp_s=1_800_000_000)
     ) as node:
         yield followed(node.url)
 
 
-def followed(url: str) -> Followed:
+def followed(url: str) -> FundingChain:
     """Blocks of one transaction each."""
     with SyncRpc(url) as rpc:
         busy, funder = (Address(one.lower()) for one in rpc.call("eth_accounts")[:2])
@@ -67,7 +67,7 @@ def followed(url: str) -> Followed:
         contract = rpc.call("eth_getTransactionReceipt", sent[MADE - 1])["contractAddress"]
         blocks = [rpc.call("eth_getBlockByNumber", hex(number), False) for number in range(BLOCKS + 1)]
     refs = [BlockRef(int(b["number"], 16), b["hash"], int(b["timestamp"], 16)) for b in blocks]
-    return Followed(url, funder, Address(contract.lower()), refs)
+    return FundingChain(url, funder, Address(contract.lower()), refs)
 
 
 def nodes(session: aiohttp.ClientSession, *urls: str) -> list[RpcNode]:
@@ -75,7 +75,7 @@ def nodes(session: aiohttp.ClientSession, *urls: str) -> list[RpcNode]:
     return [Node(urls[0], session), NodePool([NodeUrl(url) for url in urls], session, CHAIN_ID)]
 
 
-async def test_the_block_that_funded_it_is_found(archive: Followed) -> None:
+async def test_the_block_that_funded_it_is_found(archive: FundingChain) -> None:
     high = archive.refs[-1]
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, archive.url):
@@ -91,20 +91,20 @@ async def test_the_block_that_funded_it_is_found(archive: Followed) -> None:
             assert await find_origin(node, WALLET, FUNDED + 1, high) is None
 
 
-async def test_a_node_without_an_archive_tells_nothing(pruned: Followed) -> None:
+async def test_a_node_without_an_archive_tells_nothing(pruned: FundingChain) -> None:
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, pruned.url):
             assert await find_origin(node, WALLET, 0, pruned.refs[-1]) is None
             assert await find_origin(node, WALLET, BLOCKS - KEPT + 5, pruned.refs[-1]) is None
 
 
-async def test_a_node_that_is_not_there_tells_nothing(archive: Followed) -> None:
+async def test_a_node_that_is_not_there_tells_nothing(archive: FundingChain) -> None:
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, "http://127.0.0.1:1"):
             assert await find_origin(node, WALLET, 0, archive.refs[-1]) is None
 
 
-async def test_another_chain_tells_nothing(archive: Followed, pruned: Followed) -> None:
+async def test_another_chain_tells_nothing(archive: FundingChain, pruned: FundingChain) -> None:
     """The block that the search was pinned to is of another node's chain."""
     assert archive.refs[-1].hash != pruned.refs[-1].hash
     async with aiohttp.ClientSession() as session:

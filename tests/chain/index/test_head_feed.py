@@ -12,6 +12,7 @@ from roundtrip.chain.blocks.head_feed import MAX_FRAME_BYTES, Feed, FeedTimeouts
 from roundtrip.chain.rpc.client import Node
 from roundtrip_development.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip_development.devnet.sync_rpc import SyncRpc
+from support.clocks import Clock
 from support.fixtures import PROJECT
 from support.scripted_ws import PATH, ScriptedWs, ToldNode, head_frame, header, log_frame, scripted
 
@@ -33,14 +34,6 @@ async def until(feed: Feed, is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(WAIT_S):
         while not is_so():  # noqa: ASYNC110
             await asyncio.sleep(0)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 # --- a real node -----------------------------------------------------------------------------------
@@ -118,7 +111,7 @@ async def fed(
     node: ToldNode, patience: FeedTimeouts = CALM, clock: Clock | None = None, poll_ms: int = 10
 ) -> AsyncIterator[tuple[Feed, ScriptedWs]]:
     async with scripted() as (server, session):
-        feed = Feed(node, server.url, session, poll_ms, clock or Clock(), [TOPIC], timeouts=patience)
+        feed = Feed(node, server.url, session, poll_ms, clock or Clock(100.0), [TOPIC], timeouts=patience)
         async with feed.open():
             yield feed, server
 
@@ -131,7 +124,7 @@ async def test_it_subscribes_to_heads_and_to_logs_of_its_topics() -> None:
 
 
 async def test_heads_come_over_the_websocket_and_polling_rests() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     node = ToldNode(header(1))
     async with fed(node, clock=clock) as (feed, server):
         server.put(head_frame(2))
@@ -160,7 +153,7 @@ async def test_removed_logs_are_told_and_never_lost() -> None:
 async def test_forks_are_told_where_no_removed_logs_are() -> None:
     async with scripted() as (server, session):
         server.refuses = frozenset({"logs"})
-        feed = Feed(ToldNode(header(1)), server.url, session, 10, Clock(), [TOPIC], timeouts=CALM)
+        feed = Feed(ToldNode(header(1)), server.url, session, 10, Clock(100.0), [TOPIC], timeouts=CALM)
         async with feed.open():
             server.put(head_frame(7), head_frame(8), head_frame(8, "b", "a"))
             assert await taken(feed, 100) == HeadHint(8, 100.0, removed=True)
@@ -246,7 +239,7 @@ async def test_a_websocket_that_tells_nothing_for_long_is_let_go_of() -> None:
 
 async def test_a_deaf_websocket_is_noticed() -> None:
     """By its silence about a head that polls see; ``silence_s`` is far."""
-    clock, node = Clock(), ToldNode(header(1))
+    clock, node = Clock(100.0), ToldNode(header(1))
     patience = FeedTimeouts(guard_s=0.02, silence_s=NEVER, first_wait_s=0.01, longest_wait_s=0.01)
     async with fed(node, patience, clock) as (feed, server):
         server.put(head_frame(1))
@@ -265,7 +258,7 @@ async def test_a_deaf_websocket_is_noticed() -> None:
 
 
 async def test_one_that_acknowledges_and_is_deaf_from_the_start_is_noticed() -> None:
-    clock, node = Clock(), ToldNode(header(1))
+    clock, node = Clock(100.0), ToldNode(header(1))
     patience = FeedTimeouts(guard_s=NEVER, silence_s=NEVER, first_wait_s=0.01, longest_wait_s=0.01)
     async with fed(node, patience, clock) as (feed, server):
         await server.until_connected(1)
@@ -284,7 +277,7 @@ async def test_a_subscription_that_is_never_acknowledged_is_given_up() -> None:
     patience = FeedTimeouts(guard_s=NEVER, answer_s=0.05, first_wait_s=0.01, longest_wait_s=0.01)
     async with scripted() as (server, session):
         server.acks = False
-        feed = Feed(node, server.url, session, 10, Clock(), timeouts=patience)
+        feed = Feed(node, server.url, session, 10, Clock(100.0), timeouts=patience)
         async with feed.open():
             await server.until_connected(3)
             node.head = header(5)
@@ -299,7 +292,7 @@ async def test_where_heads_are_refused_it_polls_and_tries_again() -> None:
     node = ToldNode(header(1))
     async with scripted() as (server, session):
         server.refuses = frozenset({"newHeads"})
-        feed = Feed(node, server.url, session, 10, Clock(), timeouts=CALM)
+        feed = Feed(node, server.url, session, 10, Clock(100.0), timeouts=CALM)
         async with feed.open():
             await server.until_connected(3)
             node.head = header(5)
@@ -309,7 +302,7 @@ async def test_where_heads_are_refused_it_polls_and_tries_again() -> None:
 async def test_a_dead_websocket_and_a_dead_node_are_outlived_and_no_url_is_logged() -> None:
     node = ToldNode()
     async with aiohttp.ClientSession() as session:
-        feed = Feed(node, DEAD, session, 10, Clock(), timeouts=CALM)
+        feed = Feed(node, DEAD, session, 10, Clock(100.0), timeouts=CALM)
         with capture_logs() as logs:
             async with feed.open():
                 await node.until_polled(3)
@@ -324,7 +317,7 @@ async def test_a_refused_handshake_is_no_reason_to_log_a_url() -> None:
     """The error's own words hold the url."""
     node = ToldNode(header(1))
     async with scripted() as (server, session):
-        feed = Feed(node, server.url + PATH, session, 10, Clock(), timeouts=CALM)
+        feed = Feed(node, server.url + PATH, session, 10, Clock(100.0), timeouts=CALM)
         with capture_logs() as logs:
             async with feed.open():
                 await until(feed, lambda: len([line for line in logs if "node" in line]) >= 2)
@@ -336,7 +329,7 @@ async def test_a_refused_handshake_is_no_reason_to_log_a_url() -> None:
 async def test_an_odd_answer_to_a_poll_is_outlived(odd: dict[str, str]) -> None:
     node = ToldNode(header(3) | odd if odd else {})
     async with aiohttp.ClientSession() as session:
-        feed = Feed(node, None, session, 10, Clock(), timeouts=CALM)
+        feed = Feed(node, None, session, 10, Clock(100.0), timeouts=CALM)
         async with feed.open():
             await node.until_polled(3)
             assert feed.newest() == -1
@@ -347,7 +340,7 @@ async def test_an_odd_answer_to_a_poll_is_outlived(odd: dict[str, str]) -> None:
 async def test_polls_tell_of_a_lower_and_of_another_block() -> None:
     node = ToldNode(header(7))
     async with aiohttp.ClientSession() as session:
-        feed = Feed(node, None, session, 10, Clock(), timeouts=CALM)
+        feed = Feed(node, None, session, 10, Clock(100.0), timeouts=CALM)
         async with feed.open():
             assert await taken(feed, 6) == HeadHint(7, 100.0)
             node.head = header(7, "b")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -166,9 +167,7 @@ def test_a_few_chats_silence_nobody() -> None:
     assert [turns.take(99, True), turns.take(98, True), turns.take(98, False)] == [FULL, "answer", "answer"]
 
 
-async def test_a_tokens_answer_is_shared_for_a_moment(
-    indexed: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_tokens_answer_is_shared_for_a_moment(indexed: Context) -> None:
     at_s, asked = 100.0, list[str]()
 
     async def answer(ctx: Context, chat_id: int, address: str, places: asyncio.Semaphore) -> ChatAnswer:
@@ -176,8 +175,7 @@ async def test_a_tokens_answer_is_shared_for_a_moment(
         await asyncio.sleep(0)
         return ChatAnswer([str(len(asked))], None, until_s=ctx.now_s() + 15)
 
-    monkeypatch.setattr(chat_check, "check_for_chat", answer)
-    checks = ChatChecks(replace(indexed, now_s=lambda: at_s))
+    checks = ChatChecks(replace(indexed, now_s=lambda: at_s), answer)
     assert not checks.is_shared("0xA")
     answers = await asyncio.gather(
         *(checks.answer(chat, "0xA") for chat in range(3)), checks.answer(5, "0xb")
@@ -203,15 +201,14 @@ async def test_a_check_is_shared_as_long_as_the_policy_says(indexed: Context, bu
     assert absent.until_s <= now_s
 
 
-async def test_more_than_may_wait_are_told_so(indexed: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_than_may_wait_are_told_so(indexed: Context) -> None:
     go = asyncio.Event()
 
     async def wait(*arguments: Any) -> ChatAnswer:
         await go.wait()
         return ChatAnswer(["done"], None)
 
-    monkeypatch.setattr(chat_check, "check_for_chat", wait)
-    checks, most = ChatChecks(indexed), AT_ONCE + MAX_WAITING
+    checks, most = ChatChecks(indexed, wait), AT_ONCE + MAX_WAITING
     waiting = [asyncio.ensure_future(checks.answer(1, f"0x{number:040x}")) for number in range(most)]
     await asyncio.sleep(0)
     with pytest.raises(ServiceFull, match="Too many checks wait"):
@@ -223,12 +220,9 @@ async def test_more_than_may_wait_are_told_so(indexed: Context, monkeypatch: pyt
     assert (await checks.answer(1, f"0x{most:040x}")).lines == ["done"]
 
 
-async def test_the_wait_for_a_place_is_part_of_the_deadline(
-    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chat_check, "DEADLINE_S", 0.01)
+async def test_the_wait_for_a_place_is_part_of_the_deadline(indexed: Context, built: Built) -> None:
     with pytest.raises(NodeFault, match="took too long"):
-        await chat_check.check_for_chat(indexed, 5, built.tokens["plain"], asyncio.Semaphore(0))
+        await chat_check.check_for_chat(indexed, 5, built.tokens["plain"], asyncio.Semaphore(0), 0.01)
 
 
 @pytest.mark.parametrize(("key", "tries"), [("curve", True), ("six_decimals", False)])
@@ -240,9 +234,7 @@ async def test_a_check_tries_real_holders_or_says_that_it_did_not(
     assert (chat_check.NO_HOLDERS in text) != tries
 
 
-async def test_a_check_is_not_mixed_with_one_made_since(
-    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_check_is_not_mixed_with_one_made_since(indexed: Context, built: Built) -> None:
     """Another check of the token is stored, as of another chain, before the first is read."""
 
     async def run_both(ctx: Context, params: CheckParams) -> Any:
@@ -255,16 +247,14 @@ async def test_a_check_is_not_mixed_with_one_made_since(
         return answer
 
     trap = built.tokens["owner_only_sell"]
-    monkeypatch.setattr(chat_check, "check_and_store", run_both)
-    answer = await ChatChecks(indexed).answer(5, built.tokens["six_decimals"])
+    make = partial(chat_check.check_for_chat, run_check=run_both)
+    answer = await ChatChecks(indexed, make).answer(5, built.tokens["six_decimals"])
     await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
     assert answer.lines[0].startswith('Can sell: "')
 
 
 @pytest.mark.parametrize("key", ["plain", "owner_only_sell"])
-async def test_scam_marks_come_before_what_may_be_cut(
-    indexed: Context, built: Built, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
+async def test_scam_marks_come_before_what_may_be_cut(indexed: Context, built: Built, key: str) -> None:
     marks = f"Its owner 0x{'a1' * 20} is marked as a scam by 12 people: that is their word, not proof."
 
     async def run_marked(ctx: Context, params: CheckParams) -> Any:
@@ -273,8 +263,8 @@ async def test_scam_marks_come_before_what_may_be_cut(
         verdict = msgspec.structs.replace(made.answer.verdict, text=text)
         return replace(made, answer=msgspec.structs.replace(made.answer, verdict=verdict))
 
-    monkeypatch.setattr(chat_check, "check_and_store", run_marked)
-    answer = await ChatChecks(indexed).answer(5, built.tokens[key])
+    make = partial(chat_check.check_for_chat, run_check=run_marked)
+    answer = await ChatChecks(indexed, make).answer(5, built.tokens[key])
     (sentence,) = (line for line in answer.lines if marks in line)
     assert sentence.startswith(f"{marks} ")
     assert sentence.count(marks) == 1

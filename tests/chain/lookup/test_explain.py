@@ -21,8 +21,8 @@ from support.explained import ETH, explain_tx, kinds, newest, sums
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.loud import loud
 from support.mining import by_hand
-from support.trader import Market, Trader
-from support.wallet import Place, Wallet, calldata
+from support.trader import Market, MarketTrader
+from support.wallet import PoolSpec, Wallet, calldata
 
 BOB = "0x" + "b0b0" * 10
 APPROVE = "approve(address,uint256)"
@@ -149,7 +149,7 @@ async def test_trades_of_a_launchpad_token(
     curve = "0x" + str(rpc.call("eth_call", asked_curve, "latest"))[2 + 64 + 24 : 2 + 128]
     on_curve = story.startswith("curve")
     market = Market(token, zero, curve if on_curve else "", 0, 200, built.contracts["launchpadHook"])
-    trader = Trader(alice, built.contracts, market)
+    trader = MarketTrader(alice, built.contracts, market)
     eth = alice.eth()
     bought = trader.buy(ETH // 50)
     assert bought
@@ -173,7 +173,7 @@ async def test_eth_over_a_block_in_which_others_acted_is_said_to_be_that(
 ) -> None:
     other = Wallet(rpc, built.contracts, "somebody else")
     with by_hand(rpc):
-        steps = alice.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+        steps = alice.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 10)
         (mine,) = alice.queue(steps, 1_000_000, 10**10, 10**9)
         twice = [replace(steps[0], to=BOB, data="0x", value_wei=1)] * 2
         first, second = other.queue(twice, 100_000, 10**10, 10**9)

@@ -11,7 +11,7 @@ from roundtrip_development.devnet.world import Built
 from support.explained import ETH, curve_of, explain_tx, in_one_block, newest, sums, swap
 from support.loud import loud
 from support.robot import robot
-from support.wallet import Place, Step, Wallet, calldata
+from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata
 
 BOB, BOT, EVIL = "0x" + "b0b0" * 10, "0x" + "bb07" * 10, "0x" + "e711" * 10
 ZERO = "0x" + "0" * 40
@@ -32,7 +32,7 @@ async def test_what_a_curve_gave_back_was_not_paid(
     indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet, measured: bool
 ) -> None:
     curve = curve_of(rpc, built, built.tokens["curve"])
-    step = Step(curve, calldata(CURVE_BUY, 100 * ETH, 0, alice.address), 100 * ETH)
+    step = UnsignedStep(curve, calldata(CURVE_BUY, 100 * ETH, 0, alice.address), 100 * ETH)
     before = alice.eth()
     if measured:
         spent = alice.send(step.to, step.data, step.value_wei).gas_wei
@@ -59,7 +59,7 @@ async def test_eth_sent_along_is_not_said_to_be_paid(
     plain = built.tokens["plain"]
     for more in [[(plain, calldata(APPROVE, EVIL, 5), 0)], []]:
         robot(rpc, BOT, (alice.address, "0x", 9 * ETH // 10), *more)
-        answer = await explain_tx(indexed, in_one_block(rpc, alice, Step(BOT, "0xdeadbeef", ETH)))
+        answer = await explain_tx(indexed, in_one_block(rpc, alice, UnsignedStep(BOT, "0xdeadbeef", ETH)))
         assert (answer.eth_by, answer.incomplete) == ("events", True)
         assert f"In total {alice.address} sent along 1 eth" in answer.text
         assert "paid 1 eth" not in answer.text
@@ -75,7 +75,7 @@ async def test_a_sell_for_eth_that_was_not_measured_is_no_gift(
     plain = built.tokens["plain"]
     held = alice.buy(plain, "weth", 3000, ETH // 10)
     assert held
-    approve, sell = alice.sell_steps(plain, Place("weth", 3000), held)
+    approve, sell = alice.sell_steps(plain, PoolSpec("weth", 3000), held)
     alice.send(approve.to, approve.data)
     answer = await explain_tx(indexed, in_one_block(rpc, alice, sell))
     assert (answer.eth_by, answer.incomplete, sums(answer)) == ("events", True, ({plain: held}, {}))
@@ -106,10 +106,10 @@ async def test_a_sell_whose_eth_went_elsewhere_is_told_as_that(
 async def test_plain_eth_is_exact_only_where_nobody_could_hand_it_back(
     indexed: Context, rpc: SyncRpc, alice: Wallet
 ) -> None:
-    to_wallet = await explain_tx(indexed, in_one_block(rpc, alice, Step(BOB, "0x", ETH)))
+    to_wallet = await explain_tx(indexed, in_one_block(rpc, alice, UnsignedStep(BOB, "0x", ETH)))
     assert (to_wallet.eth_by, to_wallet.incomplete) == ("events", False)
     robot(rpc, BOT, (alice.address, "0x", ETH // 2))
-    to_bot = await explain_tx(indexed, in_one_block(rpc, alice, Step(BOT, "0x", ETH)))
+    to_bot = await explain_tx(indexed, in_one_block(rpc, alice, UnsignedStep(BOT, "0x", ETH)))
     assert (to_bot.eth_by, to_bot.incomplete) == ("events", True)
 
 

@@ -12,7 +12,7 @@ from support.explained import ETH, explain_tx, newest
 from support.mining import by_hand
 from support.nodes import nodes_of
 from support.nodes import over as nodes_over
-from support.wallet import Place, Step, Wallet, calldata
+from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata
 
 BOB, EVIL = "0x" + "b0b0" * 10, "0x" + "e711" * 10
 
@@ -36,7 +36,7 @@ async def test_a_failure_has_its_reason(indexed: Context, rpc: SyncRpc, built: B
 
 async def test_a_failure_for_want_of_gas(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
     rpc.call("anvil_setCode", BOB, "0x5b5f56")
-    (tx_hash,) = alice.queue([Step(BOB, "0x12345678")], 60_000, 10**10, 10**9)
+    (tx_hash,) = alice.queue([UnsignedStep(BOB, "0x12345678")], 60_000, 10**10, 10**9)
     assert not alice.receipt(tx_hash).ok
     answer = await explain_tx(indexed, tx_hash)
     assert (answer.status, answer.reverts) == ("failed", "out of gas")
@@ -51,7 +51,7 @@ async def test_a_failure_that_cannot_be_repeated_is_said_to_be_that(
     assert alice.buy(plain, "weth", 3000, ETH // 100)
     held = alice.tokens(plain)
     pay = calldata("transfer(address,uint256)", BOB, held)
-    template = alice.buy_steps(plain, Place("weth", 3000), 1)[0]
+    template = alice.buy_steps(plain, PoolSpec("weth", 3000), 1)[0]
     with by_hand(rpc):
         twice = [replace(template, to=plain, data=pay, value_wei=0)] * 2
         _, tx_hash = alice.queue(twice, 200_000, 10**10, 10**9)
@@ -66,7 +66,7 @@ async def test_a_failure_that_cannot_be_repeated_is_said_to_be_that(
 
 async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
     with by_hand(rpc):
-        steps = alice.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+        steps = alice.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 10)
         (tx_hash,) = alice.queue(steps, 1_000_000, 10**10, 10**9)
         answer = await explain_tx(indexed, tx_hash)
         assert (answer.status, answer.kind) == ("pending", "trade")
@@ -116,7 +116,7 @@ async def test_what_failed_was_tried_and_what_is_pending_is_wanted(
     failed = await explain_tx(indexed, newest(rpc))
     assert f"{alice.address} tried to send 1 eth to {BOB}." in failed.text
     with by_hand(rpc):
-        steps = [Step(EVIL, "0x", ETH), Step(BOB, "0xdeadbeef")]
+        steps = [UnsignedStep(EVIL, "0x", ETH), UnsignedStep(BOB, "0xdeadbeef")]
         pending = [await explain_tx(indexed, one) for one in alice.queue(steps, 100_000, 10**10, 10**9)]
         rpc.call("evm_mine")
     assert f"{alice.address} wants to send 1 eth to {EVIL}." in pending[0].text

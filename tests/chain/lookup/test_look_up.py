@@ -28,7 +28,7 @@ from support.fixtures import PROJECT
 from support.ground import Ground
 from support.holding_asked import copied
 from support.mining import by_hand
-from support.wallet import Step, Wallet
+from support.wallet import UnsignedStep, Wallet
 
 ETH = 10**18
 NOBODY = "0x" + "ab" * 20
@@ -230,7 +230,7 @@ async def test_what_is_on_its_way_is_not_kept(indexed: Context, rpc: SyncRpc, bu
     """A transaction in no block, and one that nobody knows, are something else in a moment."""
     wallet = Wallet(rpc, built.contracts, "on its way")
     with by_hand(rpc):
-        (tx_hash,) = wallet.queue([Step(NOBODY, "0x", 1)], 100_000, 10**10, 10**9)
+        (tx_hash,) = wallet.queue([UnsignedStep(NOBODY, "0x", 1)], 100_000, 10**10, 10**9)
         for query in (tx_hash, "0x" + "77" * 32):
             answered = await find(indexed, LookUpParams(query))
             assert answered.ttl_ms == indexed.policy.node_fault_ttl_ms < indexed.policy.answer_ttl_ms

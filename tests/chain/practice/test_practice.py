@@ -21,7 +21,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import SellValue
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.keys import Clock
+from support.clocks import Clock
 from support.practising import BUYS, UNIT, VENUE, Appraiser, bought, conserved, new_account, read, sold
 from support.signing import Signer, prepared
 

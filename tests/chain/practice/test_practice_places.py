@@ -6,7 +6,7 @@ from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.launchpad import graduate
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.keys import Clock
+from support.clocks import Clock
 from support.practised import Holder, account_of, buys, pass_s, refused, sells, wei
 from support.practising import conserved, new_account
 

@@ -16,7 +16,7 @@ from roundtrip_development.devnet.stories import Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.actors import code_of
-from support.keys import Clock
+from support.clocks import Clock
 from support.practised import ETH, Holder, account_of, buys, pass_s, refused, sells, wei
 from support.practising import conserved, new_account
 from support.wallet import Wallet, calldata

@@ -36,7 +36,7 @@ TRADING_NOT_OPEN = calldata("Error(string)", "trading not open")
 OVERFLOWN = calldata("Panic(uint256)", 0x11)
 
 
-class Asked:
+class NodeClient:
     """Raw requests to one node, which stand on the newest block."""
 
     def __init__(self, node: DialectNode, rpc: SyncRpc, session: aiohttp.ClientSession) -> None:
@@ -79,20 +79,20 @@ def to(address: str, gas: int = 100_000, **given: str) -> Json:
 
 
 @contextlib.asynccontextmanager
-async def asking(rpc: SyncRpc, kind: Kind) -> AsyncIterator[Asked]:
+async def asking(rpc: SyncRpc, kind: Kind) -> AsyncIterator[NodeClient]:
     node = DialectNode(rpc.url, kind)
     async with aiohttp.ClientSession() as session, node.running():
-        yield Asked(node, rpc, session)
+        yield NodeClient(node, rpc, session)
 
 
 @pytest.fixture(params=["geth", "nitro"])
-async def asked(rpc: SyncRpc, request: pytest.FixtureRequest) -> AsyncIterator[Asked]:
+async def asked(rpc: SyncRpc, request: pytest.FixtureRequest) -> AsyncIterator[NodeClient]:
     async with asking(rpc, request.param) as found:
         yield found
 
 
 @pytest.fixture
-async def nitro(rpc: SyncRpc) -> AsyncIterator[Asked]:
+async def nitro(rpc: SyncRpc) -> AsyncIterator[NodeClient]:
     async with asking(rpc, "nitro") as found:
         yield found
 
@@ -111,13 +111,13 @@ REVERTING = [
 
 
 @pytest.mark.parametrize(("data", "message"), REVERTING)
-async def test_a_revert_has_its_bytes_in_the_error(asked: Asked, data: str, message: str) -> None:
+async def test_a_revert_has_its_bytes_in_the_error(asked: NodeClient, data: str, message: str) -> None:
     result = await asked.one(to(REVERTER, input=data))
     code = REVERT_CODES[asked.node.dialect]
     assert (result["returnData"], result["error"]) == ("0x", {"code": code, "message": message, "data": data})
 
 
-async def test_a_request_has_only_so_much_gas(asked: Asked) -> None:
+async def test_a_request_has_only_so_much_gas(asked: NodeClient) -> None:
     """The data fee is of it, too: at a base fee of 1 gwei a tenth of the recorded one."""
     asked.node.gas_cap = 300_000
     (block,) = await asked.blocks(asked.block(1, 1, to(BURNER, gas=200_000), to(BURNER, gas=200_000)))
@@ -135,13 +135,13 @@ async def test_a_request_has_only_so_much_gas(asked: Asked) -> None:
             assert answer["error"]["message"].endswith(refused)
 
 
-async def test_nitros_blocks_have_no_gas_limit_that_matters(nitro: Asked) -> None:
+async def test_nitros_blocks_have_no_gas_limit_that_matters(nitro: NodeClient) -> None:
     many = [to(BURNER, gas=20_000_000), to(TELLER, gas=12_000_000)]
     (block,) = await nitro.blocks(nitro.block(1, 1, *many))
     assert (block["gasLimit"], block["calls"][1]["status"]) == ("0x4000000000000", "0x1")
 
 
-async def test_the_sender_pays_nitros_data_fee(nitro: Asked) -> None:
+async def test_the_sender_pays_nitros_data_fee(nitro: NodeClient) -> None:
     """At the price of gas: what it has before a call, and what it has left."""
     answer = {BALANCE: {"code": TELLS_BALANCE}, **OVERRIDES}
     calls = [to(BALANCE), to(TELLER), to(BALANCE, maxFeePerGas=hex(10**9))]
@@ -155,7 +155,7 @@ async def test_the_sender_pays_nitros_data_fee(nitro: Asked) -> None:
     assert used[1] - 21_028 == (16 * 118 + 256) * 101 // 100 // 2
 
 
-async def test_nitros_single_calls_need_gas_for_the_data_fee(nitro: Asked) -> None:
+async def test_nitros_single_calls_need_gas_for_the_data_fee(nitro: NodeClient) -> None:
     """At its least base fee a call without data pays for some 22,000 gas."""
     sent = {"from": SENDER, "to": TELLER}
     answer = await nitro.call("eth_call", {**sent, "gas": hex(40_000)}, "latest", OVERRIDES)
@@ -165,7 +165,7 @@ async def test_nitros_single_calls_need_gas_for_the_data_fee(nitro: Asked) -> No
     assert "result" in await nitro.call("eth_call", {**sent, "gas": hex(40_000)}, "latest", OVERRIDES)
 
 
-async def test_an_overwritten_version_of_the_rules_has_no_newer_opcodes(nitro: Asked) -> None:
+async def test_an_overwritten_version_of_the_rules_has_no_newer_opcodes(nitro: NodeClient) -> None:
     """PUSH0 is one; the recorded request reached none."""
     pushes = {REVERTER: {"code": "0x5f5ff3"}, SENDER: {"balance": hex(ETH)}}
     for randao, status in (("0x" + "00" * 32, "0x0"), ("0x" + "22" * 32, "0x1")):
@@ -174,7 +174,7 @@ async def test_an_overwritten_version_of_the_rules_has_no_newer_opcodes(nitro: A
         assert call["status"] == status
 
 
-async def test_nitros_own_transaction_is_first_in_every_block(nitro: Asked, rpc: SyncRpc) -> None:
+async def test_nitros_own_transaction_is_first_in_every_block(nitro: NodeClient, rpc: SyncRpc) -> None:
     sent = rpc.call(
         "eth_sendTransaction", {"from": rpc.call("eth_accounts")[0], "to": SENDER, "value": "0x1"}
     )
@@ -200,7 +200,7 @@ async def test_nitros_own_transaction_is_first_in_every_block(nitro: Asked, rpc:
 SHORT = {SENDER: {"balance": hex(10**15)}}
 
 
-async def test_who_cannot_pay_gets_no_answer_at_all(asked: Asked) -> None:
+async def test_who_cannot_pay_gets_no_answer_at_all(asked: NodeClient) -> None:
     """Gas at its highest price, and the value: 100,000 gas for 10 gwei are 10**15 wei."""
     paid = {**asked.block(1, 1, to(TELLER)), "stateOverrides": SHORT}
     assert "result" in await asked.simulate(paid)
@@ -225,7 +225,7 @@ VALID = [
 
 
 @pytest.mark.parametrize(("call", "code", "message"), VALID)
-async def test_calls_are_validated(asked: Asked, call: Json, code: int, message: str) -> None:
+async def test_calls_are_validated(asked: NodeClient, call: Json, code: int, message: str) -> None:
     assert await asked.simulate(asked.block(1, 1, call)) == {"error": {"code": code, "message": message}}
     assert "result" in await asked.simulate(
         asked.block(1, 1, to(TELLER, nonce="0x5"), to(TELLER, nonce="0x6"))
@@ -237,7 +237,7 @@ async def test_calls_are_validated(asked: Asked, call: Json, code: int, message:
 # --- blocks ----------------------------------------------------------------------------------------
 
 
-async def test_numbers_and_times_rise(asked: Asked) -> None:
+async def test_numbers_and_times_rise(asked: NodeClient) -> None:
     n, s = asked.number, asked.time_s
     sample = {"code": -38020, "message": f"block numbers must be in order: {n + 1} <= {n + 2}"}
     assert await asked.simulate(asked.block(2, 13), asked.block(1, 14)) == {"error": sample}
@@ -246,14 +246,14 @@ async def test_numbers_and_times_rise(asked: Asked) -> None:
     assert "result" in await asked.simulate(asked.block(3, 25))
 
 
-async def test_gaps_are_filled_with_empty_blocks(asked: Asked) -> None:
+async def test_gaps_are_filled_with_empty_blocks(asked: NodeClient) -> None:
     blocks = await asked.blocks(asked.block(1, 1), asked.block(4, 40, to(TELLER)))
     assert [len(block["calls"]) for block in blocks] == [0, 0, 0, 1]
     assert len({block["hash"] for block in blocks}) == 4
     assert [block["parentHash"] for block in blocks[1:]] == [block["hash"] for block in blocks[:-1]]
 
 
-async def test_at_most_256_blocks_filled_ones_counted(asked: Asked) -> None:
+async def test_at_most_256_blocks_filled_ones_counted(asked: NodeClient) -> None:
     assert len(await asked.blocks(asked.block(1, 1), asked.block(256, 4000))) == 256
     sample = {"error": {"code": -38026, "message": "too many blocks"}}
     assert await asked.simulate(asked.block(1, 1), asked.block(257, 4000)) == sample
@@ -283,7 +283,7 @@ async def test_what_a_contract_sees_of_its_block(rpc: SyncRpc, kind: Kind) -> No
 # --- other methods ---------------------------------------------------------------------------------
 
 
-async def test_nitros_headers(nitro: Asked, rpc: SyncRpc) -> None:
+async def test_nitros_headers(nitro: NodeClient, rpc: SyncRpc) -> None:
     header = (await nitro.call("eth_getBlockByNumber", "latest", False))["result"]
     assert header["l1BlockNumber"] == hex(parent_number(nitro.number))
     assert header["gasLimit"] == "0x4000000000000"
@@ -292,7 +292,7 @@ async def test_nitros_headers(nitro: Asked, rpc: SyncRpc) -> None:
     assert "l1BlockNumber" not in real
 
 
-async def test_a_range_that_is_too_wide(nitro: Asked) -> None:
+async def test_a_range_that_is_too_wide(nitro: NodeClient) -> None:
     wanted = {"fromBlock": "0x1", "toBlock": "latest", "address": SENDER}
     assert await nitro.call("eth_getLogs", wanted) == {"result": []}
     nitro.node.max_log_blocks = nitro.number - 1
@@ -301,7 +301,7 @@ async def test_a_range_that_is_too_wide(nitro: Asked) -> None:
     assert await nitro.call("eth_getLogs", {**wanted, "fromBlock": "0x2"}) == {"result": []}
 
 
-async def test_a_reverted_eth_call_and_an_unknown_block(asked: Asked) -> None:
+async def test_a_reverted_eth_call_and_an_unknown_block(asked: NodeClient) -> None:
     answer = await asked.call("eth_call", {"to": REVERTER, "input": TRADING_NOT_OPEN}, "latest", OVERRIDES)
     sample = {"code": 3, "message": "execution reverted: trading not open", "data": TRADING_NOT_OPEN}
     assert answer == {"error": sample}
@@ -316,7 +316,7 @@ ARBOS_WORDS = {"code": -32000, "message": f"overriding address {ARBOS_STATE}  no
 @pytest.mark.parametrize("address", [ARBOS_STATE, ARBOS_STATE.lower()])
 @pytest.mark.parametrize("method", ["eth_simulateV1", "eth_createAccessList", "eth_call", "eth_estimateGas"])
 async def test_nitro_refuses_to_override_what_has_the_parent_chains_number(
-    nitro: Asked, rpc: SyncRpc, method: str, address: str
+    nitro: NodeClient, rpc: SyncRpc, method: str, address: str
 ) -> None:
     """In its whole state, and in a single slot of it; geth knows no such account."""
     slot = {"0x" + "0" * 64: "0x" + "0" * 63 + "1"}
@@ -330,7 +330,7 @@ async def test_nitro_refuses_to_override_what_has_the_parent_chains_number(
         assert "result" in answer
 
 
-def _overriding(node: Asked, method: str, overrides: Json) -> list[Any]:
+def _overriding(node: NodeClient, method: str, overrides: Json) -> list[Any]:
     """The parameters of a call to a contract that tells NUMBER, with more overrides."""
     overrides = {**OVERRIDES, **overrides}
     if method == "eth_simulateV1":

@@ -20,8 +20,8 @@ from support.fixtures import context_for
 from support.ground import Ground, view
 from support.holding_asked import copied
 from support.scoring import ETH, PROBE, Scoring, begun
-from support.trader import Market, Trader
-from support.wallet import Step, calldata
+from support.trader import Market, MarketTrader
+from support.wallet import UnsignedStep, calldata
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ async def test_wherever_it_trades_a_real_sell_tells_what_it_cost(
         # Past the tax of its first seconds.
         scoring.ground.pass_s(20)
         token = made.token
-        trader = Trader(wallet, built.contracts, Market(token, "0x" + "0" * 40, curve=made.curve))
+        trader = MarketTrader(wallet, built.contracts, Market(token, "0x" + "0" * 40, curve=made.curve))
         assert await scoring.checked(token) == "ok"
         assert trader.buy(PROBE)
         assert trader.sell(wallet.tokens(token)).ok
@@ -265,7 +265,7 @@ async def test_a_sell_that_fails_for_its_own_reason_counts_for_nothing(scoring: 
     if why == "deadline":
         data = calldata("multicall(uint256,bytes[])", 1, [bytes.fromhex(data[2:])])
     if why == "gas":
-        (queued,) = wallet.queue([Step(router, data)], 60_000, 10**12, 0)
+        (queued,) = wallet.queue([UnsignedStep(router, data)], 60_000, 10**12, 0)
         assert not wallet.receipt(queued).ok
     else:
         assert not wallet.send(router, data).ok
@@ -316,7 +316,7 @@ async def test_on_a_curve_a_failed_sell_is_found_by_the_curve(scoring: Scoring, 
     scoring.ground.pass_s(20)
     assert await scoring.checked(made.token) == "ok"
     wallet = scoring.wallet("a trader")
-    trader = Trader(wallet, built.contracts, Market(made.token, "0x" + "0" * 40, curve=made.curve))
+    trader = MarketTrader(wallet, built.contracts, Market(made.token, "0x" + "0" * 40, curve=made.curve))
     assert trader.buy(PROBE)
     sell = calldata("sell(uint256,uint256,address)", wallet.tokens(made.token), 0, wallet.address)
     assert not wallet.send(made.curve, sell).ok

@@ -17,10 +17,10 @@ from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.faulty_node import FaultyNode
 from support.fixtures import context_for
 from support.keys import (
-    Clock,
     Kept,
     Person,
     asked,

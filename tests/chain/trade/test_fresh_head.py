@@ -8,7 +8,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.signing import Signer, prepared
 from support.simulated import simulated
-from support.wallet import Step, calldata
+from support.wallet import UnsignedStep, calldata
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def test_a_simulation_sees_what_the_wallet_holds_since_the_last_block(
 ) -> None:
     token, polled = built.tokens["plain"], ctx.heads.current().block.number
     wallet.trade(await prepared(ctx, "buy", token, wallet.address, amount="0.1"))
-    transfer = Step(token, calldata("transfer(address,uint256)", token, wallet.tokens(token)))
+    transfer = UnsignedStep(token, calldata("transfer(address,uint256)", token, wallet.tokens(token)))
     answer = await simulated(ctx, wallet.address, transfer)
     assert [call["ok"] for call in answer.answer["calls"]] == [True]
     assert answer.answer["block"] == polled + 1

@@ -19,7 +19,7 @@ from support.fixtures import PROJECT
 from support.ground import view
 from support.signing import Signer, prepared
 from support.simulated import simulated
-from support.wallet import Step, calldata
+from support.wallet import UnsignedStep, calldata
 
 UNIT = 10**18
 
@@ -350,7 +350,7 @@ async def test_a_sell_that_goes_through_is_written_whatever_a_check_says(
     assert ("less than what it spends" in trade.text) == (code != "ok")
     assert trade.answer["check"]["verdict"]["code"] == checked
     assert trade.answer["check"]["verdict"]["text"] in trade.text
-    steps = [Step(one["to"], one["data"], int(one["value"])) for one in trade.steps]
+    steps = [UnsignedStep(one["to"], one["data"], int(one["value"])) for one in trade.steps]
     assert (await simulated(ctx, wallet.address, *steps)).answer["verdict"]["code"] == code
     assert wallet.trade(trade).money_raw == trade.raw
 

@@ -7,7 +7,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.world import Built
 from support.simulated import Strangers, approve, pay, simulated, transfer
 from support.simulating import ETH, SOMEBODY, usdg
-from support.wallet import Step, Wallet, calldata
+from support.wallet import UnsignedStep, Wallet, calldata
 
 # --- what moves ------------------------------------------------------------------------------------
 
@@ -61,18 +61,18 @@ async def test_a_transfer_of_a_strangers_token_is_spent(
 
 async def test_wrapping_and_unwrapping_lose_nothing(ctx: Context, built: Built, wallet: Wallet) -> None:
     weth = built.contracts["weth"]
-    result = await simulated(ctx, wallet.address, Step(weth, calldata("deposit()"), ETH))
+    result = await simulated(ctx, wallet.address, UnsignedStep(weth, calldata("deposit()"), ETH))
     assert (result.code, result.spent(), result.received()) == ("ok", {"eth": ETH}, {"weth": ETH})
     assert result.trips <= 2
-    back = Step(weth, calldata("withdraw(uint256)", ETH // 4))
-    result = await simulated(ctx, wallet.address, Step(weth, calldata("deposit()"), ETH), back)
+    back = UnsignedStep(weth, calldata("withdraw(uint256)", ETH // 4))
+    result = await simulated(ctx, wallet.address, UnsignedStep(weth, calldata("deposit()"), ETH), back)
     assert (result.spent(), result.received()) == ({"eth": 3 * ETH // 4}, {"weth": 3 * ETH // 4})
 
 
 async def test_false_events_bring_nothing(ctx: Context, wallet: Wallet, strangers: Strangers) -> None:
     token = strangers.token()
     await ctx.heads.refresh()
-    lie = Step(token, calldata("lie(address,uint256)", wallet.address, 10**24))
+    lie = UnsignedStep(token, calldata("lie(address,uint256)", wallet.address, 10**24))
     result = await simulated(ctx, wallet.address, lie)
     assert (result.code, result.spent(), result.received()) == ("ok", {}, {})
     result = await simulated(ctx, wallet.address, lie, pay(SOMEBODY, ETH))
@@ -89,7 +89,7 @@ async def test_what_is_taken_by_an_earlier_allowance_is_seen(
     strangers.give(token, wallet.address, 7 * ETH)
     assert wallet.send(token, approve(token, mover).data).ok
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, Step(mover, calldata("take()")))
+    result = await simulated(ctx, wallet.address, UnsignedStep(mover, calldata("take()")))
     assert (result.code, result.spent()) == ("nothing_received", {token: 7 * ETH})
 
 
@@ -107,7 +107,7 @@ async def test_noise_hides_nothing(
     strangers.give(token, wallet.address, 7 * ETH)
     assert wallet.send(token, approve(token, mover).data).ok
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, Step(mover, calldata(*way)))
+    result = await simulated(ctx, wallet.address, UnsignedStep(mover, calldata(*way)))
     # What cannot be looked at whole is at least no pass.
     assert result.spent() == {token: 7 * ETH} or result.code == "unproven", result.answer
 
@@ -121,7 +121,7 @@ async def test_a_contract_cannot_tell_a_simulation_by_the_wallets_eth_or_gas(
     strangers.give(token, wallet.address, 7 * ETH)
     assert wallet.send(token, approve(token, mover).data).ok
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, Step(mover, calldata(way)))
+    result = await simulated(ctx, wallet.address, UnsignedStep(mover, calldata(way)))
     # What the calls do with less is at least no pass.
     assert result.spent() == {token: 7 * ETH} or result.code in ("unproven", "tx_reverts"), result.text
 
@@ -134,7 +134,7 @@ async def test_a_claim_that_drains_another_token_is_seen(
     wallet.get_usdg(9 * 10**6)
     assert wallet.send(usdg(built), approve(usdg(built), token).data).ok
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, Step(token, calldata("claim()")))
+    result = await simulated(ctx, wallet.address, UnsignedStep(token, calldata("claim()")))
     assert (result.spent(), result.received()) == ({"usdg": 9 * 10**6}, {token: ETH})
     assert (result.code, result.level) == ("no_route", "unknown")
     assert "we found no pool" in result.text
@@ -149,9 +149,9 @@ def curve_of(ctx: Context, token: str) -> str:
     return str(venue.pool)
 
 
-def curve_buy(ctx: Context, token: str, wei: int, to: str) -> Step:
+def curve_buy(ctx: Context, token: str, wei: int, to: str) -> UnsignedStep:
     data = calldata("buy(uint256,uint256,address)", wei, 0, to)
-    return Step(curve_of(ctx, token), data, wei)
+    return UnsignedStep(curve_of(ctx, token), data, wei)
 
 
 @pytest.mark.parametrize("key", ["curve", "curve_nearly_full", "curve_all_but_full"])
@@ -183,7 +183,7 @@ async def test_a_buy_on_a_curve_and_a_sell_of_half_of_it(ctx: Context, built: Bu
     alone = await simulated(ctx, wallet.address, buy)
     got = alone.received()[token]
     curve = curve_of(ctx, token)
-    sell = Step(curve, calldata("sell(uint256,uint256,address)", got // 2, 0, wallet.address))
+    sell = UnsignedStep(curve, calldata("sell(uint256,uint256,address)", got // 2, 0, wallet.address))
     result = await simulated(ctx, wallet.address, buy, approve(token, curve, got // 2), sell)
     assert result.code == "ok", result.text
     assert result.received() == {token: got - got // 2}

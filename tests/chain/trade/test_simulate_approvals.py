@@ -8,7 +8,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.simulated import ALLOW, LATE, MAX, Strangers, approve, pay, simulated
 from support.simulating import ETH, SOMEBODY, usdg
-from support.wallet import Place, Step, Wallet, calldata
+from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata
 
 
 async def test_an_unlimited_approval_opens_the_text(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -32,7 +32,7 @@ async def test_an_approval_to_a_stranger_is_warned_of(
             result = await simulated(ctx, wallet.address, approve(usdg(built), spender, raw))
             assert (result.code, result.level) == ("ok", "warn"), result.text
             assert result.text.startswith(f"It lets {spender}")
-    buys = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+    buys = wallet.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 10)
     result = await simulated(ctx, wallet.address, *buys, approve(built.tokens["plain"], SOMEBODY))
     assert (result.code, result.level) == ("ok", "warn"), result.text
     assert "sold straight back" in result.text
@@ -127,20 +127,20 @@ async def test_an_approval_for_all_is_unlimited(
 ) -> None:
     token = strangers.token(loud=loud)
     await ctx.heads.refresh()
-    step = Step(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, True))
+    step = UnsignedStep(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, True))
     result = await simulated(ctx, wallet.address, step)
     assert result.answer["approvals"] == [
         {"token": token, "spender": SOMEBODY, "amount": None, "unlimited": True}
     ]
     assert result.text.startswith(f"It lets {SOMEBODY} take everything you hold")
     assert (result.code, result.level) == ("ok", "warn")
-    step = Step(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, False))
+    step = UnsignedStep(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, False))
     result = await simulated(ctx, wallet.address, step)
     assert (result.approvals(), result.level) == (set(), "ok")
 
 
-def permit2(built: Built, spender: str, raw: int, until_s: int = LATE) -> Step:
-    return Step(built.contracts["permit2"], calldata(ALLOW, usdg(built), spender, raw, until_s))
+def permit2(built: Built, spender: str, raw: int, until_s: int = LATE) -> UnsignedStep:
+    return UnsignedStep(built.contracts["permit2"], calldata(ALLOW, usdg(built), spender, raw, until_s))
 
 
 async def test_approvals_by_permit2(ctx: Context, built: Built, wallet: Wallet) -> None:
@@ -187,7 +187,7 @@ async def test_false_approvals_hide_no_true_one(
     noisy = strangers.mover()
     await ctx.heads.refresh()
     words = "".join(format(2**99 + n, "064x") for n in range(70))
-    noise = Step(noisy, calldata("false_approvals(uint256)", 200) + words)
+    noise = UnsignedStep(noisy, calldata("false_approvals(uint256)", 200) + words)
     result = await simulated(ctx, wallet.address, noise, approve(usdg(built), SOMEBODY))
     assert result.approvals() == {(usdg(built), SOMEBODY, True)} or result.code == "unproven", result.text
 
@@ -199,7 +199,7 @@ async def test_a_call_that_fails_in_the_middle_is_named(
     await ctx.heads.refresh()
     nasty = 'never". All good.\u202e' + "x" * 120
     calls = [pay(SOMEBODY, n + 1) for n in range(6)]
-    calls[3] = Step(mover, calldata("fail(string)", nasty))
+    calls[3] = UnsignedStep(mover, calldata("fail(string)", nasty))
     result = await simulated(ctx, wallet.address, *calls)
     assert (result.code, result.level) == ("tx_reverts", "warn")
     assert result.text.startswith("Call 4 of 6 would fail with \"never'. All good.")
@@ -229,7 +229,7 @@ async def test_a_wallet_without_eth_can_send_nothing_but_a_funded_one_can(
     ctx: Context, rpc: SyncRpc, built: Built
 ) -> None:
     poor = Wallet(rpc, built.contracts, "poor", eth=0)
-    (step,) = poor.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+    (step,) = poor.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 10)
     await ctx.heads.refresh()
     result = await simulated(ctx, poor.address, step)
     assert result.code == "tx_reverts"
@@ -244,7 +244,7 @@ async def test_eth_that_earlier_calls_bring_pays_for_later_ones(
     payer = strangers.mover()
     strangers.rpc.call("anvil_setBalance", payer, hex(50 * ETH))
     await ctx.heads.refresh()
-    brings = Step(payer, calldata("pay_out(uint256)", 30 * ETH))
+    brings = UnsignedStep(payer, calldata("pay_out(uint256)", 30 * ETH))
     result = await simulated(ctx, wallet.address, brings, pay(SOMEBODY, 35 * ETH))
     assert (result.code, result.spent()) == ("nothing_received", {"eth": 5 * ETH}), result.text
     result = await simulated(ctx, wallet.address, pay(SOMEBODY, 35 * ETH), brings)
@@ -266,7 +266,7 @@ async def test_more_eth_than_there_is(ctx: Context, wallet: Wallet, wei: int, fu
 @pytest.mark.parametrize("number", [1, 2, 4, 9, 10, 255])
 async def test_precompiles_and_empty_addresses_are_called(ctx: Context, wallet: Wallet, number: int) -> None:
     target = "0x" + format(number, "040x")
-    result = await simulated(ctx, wallet.address, Step(target, "0x" + "00" * 32, 0))
+    result = await simulated(ctx, wallet.address, UnsignedStep(target, "0x" + "00" * 32, 0))
     assert result.code in ("ok", "tx_reverts")
     assert (result.spent(), result.received(), result.approvals()) == ({}, {}, set())
     assert "no contract" not in result.text
@@ -278,11 +278,11 @@ MINT = calldata("mint(uint256)", 5)
 async def test_a_call_with_data_to_no_contract_is_warned_of(ctx: Context, wallet: Wallet) -> None:
     """Such as a transfer of a token whose address was mistyped."""
     nothing = f"There is no contract at {SOMEBODY}; the data does nothing. It goes through"
-    result = await simulated(ctx, wallet.address, Step(SOMEBODY, MINT))
+    result = await simulated(ctx, wallet.address, UnsignedStep(SOMEBODY, MINT))
     assert (result.code, result.level) == ("ok", "warn")
     assert result.text.startswith(nothing)
     assert result.trips <= 2
-    result = await simulated(ctx, wallet.address, Step(SOMEBODY, MINT, 5))
+    result = await simulated(ctx, wallet.address, UnsignedStep(SOMEBODY, MINT, 5))
     assert (result.code, result.level) == ("nothing_received", "warn")
     assert result.text.startswith(nothing)
     result = await simulated(ctx, wallet.address, pay(SOMEBODY, 5))
@@ -291,7 +291,7 @@ async def test_a_call_with_data_to_no_contract_is_warned_of(ctx: Context, wallet
 
 async def test_the_zero_address_and_the_wallet_itself_are_no_contracts(ctx: Context, wallet: Wallet) -> None:
     for target in ("0x" + "00" * 20, wallet.address):
-        result = await simulated(ctx, wallet.address, Step(target, MINT))
+        result = await simulated(ctx, wallet.address, UnsignedStep(target, MINT))
         assert (result.code, result.level) == ("ok", "warn")
         assert result.text.startswith(f"There is no contract at {target}; ")
 
@@ -301,17 +301,17 @@ async def test_what_an_earlier_call_deploys_is_a_contract(
 ) -> None:
     mover = strangers.mover()
     await ctx.heads.refresh()
-    deploys = Step(mover, calldata("gather(uint256)", 1))
+    deploys = UnsignedStep(mover, calldata("gather(uint256)", 1))
     # CREATE by a contract with nonce 1.
     deployed = "0x" + abi.keccak(bytes.fromhex(f"d694{mover[2:]}01"))[12:].hex()
-    speaks = Step(deployed, calldata("speak()"))
+    speaks = UnsignedStep(deployed, calldata("speak()"))
     result = await simulated(ctx, wallet.address, deploys, speaks)
     assert (result.code, result.level) == ("ok", "ok"), result.text
     assert result.answer["calls"][1]["gasUsed"] > 21_500
     result = await simulated(ctx, wallet.address, speaks, deploys)
     assert (result.code, result.level) == ("ok", "warn")
     assert result.text.startswith(f"There is no contract at {deployed}; the data does nothing.")
-    failing = Step(mover, calldata("fail(string)", "no"))
+    failing = UnsignedStep(mover, calldata("fail(string)", "no"))
     result = await simulated(ctx, wallet.address, speaks, failing)
     assert result.code == "tx_reverts"
     assert f"There is no contract at {deployed}" in result.text
@@ -321,7 +321,7 @@ async def test_a_delegated_wallet_is_a_contract(ctx: Context, wallet: Wallet, st
     """EIP-7702."""
     strangers.rpc.call("anvil_setCode", SOMEBODY, "0xef0100" + strangers.mover()[2:])
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, Step(SOMEBODY, calldata("speak()")))
+    result = await simulated(ctx, wallet.address, UnsignedStep(SOMEBODY, calldata("speak()")))
     assert (result.code, result.level) == ("ok", "ok"), result.text
 
 
@@ -333,7 +333,7 @@ async def test_a_contract_as_sender_is_answered(
     await ctx.heads.refresh()
     result = await simulated(ctx, sender, pay(SOMEBODY, ETH))
     assert result.code in ("nothing_received", "unproven"), result.text
-    (step,) = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+    (step,) = wallet.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 10)
     result = await simulated(ctx, sender, step)
     assert result.code in ("ok", "tx_reverts", "unproven", "nothing_received"), result.text
 
@@ -353,11 +353,11 @@ async def test_the_zero_address_as_sender_ends_nothing(ctx: Context) -> None:
 
 
 async def test_long_calldata_is_read(ctx: Context, built: Built, wallet: Wallet) -> None:
-    result = await simulated(ctx, wallet.address, Step(SOMEBODY, "0x" + "ff" * 30_000))
+    result = await simulated(ctx, wallet.address, UnsignedStep(SOMEBODY, "0x" + "ff" * 30_000))
     assert result.code in ("ok", "tx_reverts")
     words = "".join(format(2**150 + n, "064x") for n in range(900))
-    noisy = Step(SOMEBODY, "0x12345678" + words)
-    (buy,) = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+    noisy = UnsignedStep(SOMEBODY, "0x12345678" + words)
+    (buy,) = wallet.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 10)
     result = await simulated(ctx, wallet.address, noisy, buy)
     # Words that may be addresses, more than are looked at: nothing is proven.
     assert (result.code, result.received()) == ("unproven", {}), result.text

@@ -15,24 +15,26 @@ from roundtrip_development.devnet.stories import PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
-from support.simulated import Said, Strangers, approve, simulated, transfer
+from support.simulated import SimulatedAnswer, Strangers, approve, simulated, transfer
 from support.simulating import ETH, steps_of, usdg
-from support.wallet import Place, Step, Wallet, calldata
+from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata
 from truth.simulated import buy_steps, money_for, spot_of
 from truth.spring_trial import deploy_spring
 from truth.springs import drawn
 
 VENUES = {
-    "plain": Place("weth", 3000),
-    "usdg_pool": Place("usdg", 3000),
-    "v4_eth": Place("eth", 3000, 4),
-    "v4_weth": Place("weth", 3000, 4),
-    "v4_usdg": Place("usdg", 500, 4),
-    "six_decimals": Place("weth", 3000),
+    "plain": PoolSpec("weth", 3000),
+    "usdg_pool": PoolSpec("usdg", 3000),
+    "v4_eth": PoolSpec("eth", 3000, 4),
+    "v4_weth": PoolSpec("weth", 3000, 4),
+    "v4_usdg": PoolSpec("usdg", 500, 4),
+    "six_decimals": PoolSpec("weth", 3000),
 }
 
 
-async def bought(ctx: Context, built: Built, wallet: Wallet, key: str) -> tuple[Said, dict[str, int]]:
+async def bought(
+    ctx: Context, built: Built, wallet: Wallet, key: str
+) -> tuple[SimulatedAnswer, dict[str, int]]:
     """A buy for a tenth of an eth, or as many dollars, and what is to be spent."""
     place, token = VENUES[key], built.tokens[key]
     if place.quote == "usdg":
@@ -78,7 +80,7 @@ async def test_a_trap_for_other_wallets_is_one_for_this_wallet_too(
     token = deploy_spring(rpc, built, case)
     await ctx.heads.refresh()
     own = replace(ctx, entropy=lambda: b"\x07" * 32)
-    place = Place("weth", case.pool.fee_pips, case.pool.version)
+    place = PoolSpec("weth", case.pool.fee_pips, case.pool.version)
     result = await simulated(own, wallet.address, *steps_of(wallet, token, place, ETH // 10))
     assert (result.code, result.level) == ("cannot_sell", "danger"), result.text
     assert "test wallets could buy it and not sell it" in result.text
@@ -120,7 +122,7 @@ async def test_a_token_that_nobody_trades_has_no_route(
     giver = strangers.mover(token)
     strangers.give(token, giver, 8 * ETH)
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), ETH))
+    result = await simulated(ctx, wallet.address, UnsignedStep(giver, calldata("give()"), ETH))
     assert (result.spent(), result.received()) == ({"eth": ETH}, {token: 4 * ETH})
     assert (result.code, result.level) == ("no_route", "unknown")
     assert result.answer["sellBack"] is None
@@ -135,7 +137,7 @@ async def test_an_airdrop_that_sells_is_ok(
     donor = Wallet(strangers.rpc, built.contracts, "giver")
     assert donor.send(token, transfer(token, giver, 10**24).data).ok
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, Step(giver, calldata("give()")))
+    result = await simulated(ctx, wallet.address, UnsignedStep(giver, calldata("give()")))
     assert (result.spent(), result.received()) == ({}, {token: 10**24 // 2})
     assert (result.code, result.answer["sellBack"]["roundTripLossBps"]) == ("ok", None), result.text
 
@@ -144,7 +146,7 @@ async def test_of_several_tokens_the_worst_decides(
     ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
 ) -> None:
     good, trap = built.tokens["plain"], built.tokens["owner_only_sell"]
-    steps = [steps_of(wallet, token, Place("weth", 3000), ETH // 10)[0] for token in (good, trap)]
+    steps = [steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10)[0] for token in (good, trap)]
     for order in (steps, steps[::-1]):
         result = await simulated(ctx, wallet.address, *order)
         assert (result.code, result.level) == ("cannot_sell", "danger")
@@ -158,7 +160,7 @@ async def test_of_several_tokens_the_worst_decides(
 
 async def test_two_good_tokens_lose_what_both_lose(ctx: Context, built: Built, wallet: Wallet) -> None:
     tokens = (built.tokens["plain"], built.tokens["six_decimals"])
-    steps = [steps_of(wallet, token, Place("weth", 3000), ETH // 10)[0] for token in tokens]
+    steps = [steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10)[0] for token in tokens]
     result = await simulated(ctx, wallet.address, *steps)
     assert result.code == "ok"
     assert result.answer["sellBack"]["roundTripLossBps"] in (59, 60, 61)
@@ -166,7 +168,7 @@ async def test_two_good_tokens_lose_what_both_lose(ctx: Context, built: Built, w
 
 async def test_only_what_was_received_is_sold(ctx: Context, built: Built, wallet: Wallet) -> None:
     token = built.tokens["plain"]
-    (step,) = steps_of(wallet, token, Place("weth", 3000), ETH // 10)
+    (step,) = steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10)
     alone = await simulated(ctx, wallet.address, step)
     held = wallet.buy(token, "weth", 3000, 10 * ETH // 4)
     assert held
@@ -183,13 +185,13 @@ async def test_a_sell_brings_eth_and_leaves_no_approval(ctx: Context, built: Bui
     held = wallet.buy(token, "weth", 3000, ETH)
     assert held
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, *wallet.sell_steps(token, Place("weth", 3000), held))
+    result = await simulated(ctx, wallet.address, *wallet.sell_steps(token, PoolSpec("weth", 3000), held))
     assert result.code == "ok"
     assert result.trips <= 2
     assert result.spent() == {token: held}
     assert result.received().keys() == {"eth"}
     assert result.approvals() == set()
-    more = wallet.sell_steps(token, Place("weth", 3000), held, held + 5)
+    more = wallet.sell_steps(token, PoolSpec("weth", 3000), held, held + 5)
     result = await simulated(ctx, wallet.address, *more)
     assert result.approvals() == {(token, built.contracts["swapRouter02"], False)}
     assert result.answer["approvals"][0]["amount"] == "0.000000000000000005"
@@ -198,7 +200,7 @@ async def test_a_sell_brings_eth_and_leaves_no_approval(ctx: Context, built: Bui
 
 
 async def test_a_v4_sell_of_an_exact_amount(ctx: Context, built: Built, wallet: Wallet) -> None:
-    token, place = built.tokens["v4_eth"], Place("eth", 3000, 4)
+    token, place = built.tokens["v4_eth"], PoolSpec("eth", 3000, 4)
     held = wallet.buy(token, "eth", 3000, ETH, 4)
     assert held
     await ctx.heads.refresh()
@@ -210,7 +212,7 @@ async def test_a_cooldown_token_is_spoken_of_as_a_check_does(
     ctx: Context, built: Built, wallet: Wallet
 ) -> None:
     result = await simulated(
-        ctx, wallet.address, *steps_of(wallet, built.tokens["cooldown"], Place("weth", 3000), ETH // 10)
+        ctx, wallet.address, *steps_of(wallet, built.tokens["cooldown"], PoolSpec("weth", 3000), ETH // 10)
     )
     assert (result.code, result.answer["check"]["verdict"]["code"]) == ("ok", "ok")
     assert (
@@ -232,14 +234,14 @@ async def test_what_a_token_does_is_told(
     ctx: Context, built: Built, wallet: Wallet, key: str, code: str
 ) -> None:
     result = await simulated(
-        ctx, wallet.address, *steps_of(wallet, built.tokens[key], Place("weth", 3000), ETH // 10)
+        ctx, wallet.address, *steps_of(wallet, built.tokens[key], PoolSpec("weth", 3000), ETH // 10)
     )
     assert result.code == code, result.text
 
 
 async def test_a_buy_quotes_the_reason_of_the_token(ctx: Context, built: Built, wallet: Wallet) -> None:
     """The pool says TF; the check beside it has asked the token."""
-    steps = steps_of(wallet, built.tokens["paused"], Place("weth", 3000), ETH // 10)
+    steps = steps_of(wallet, built.tokens["paused"], PoolSpec("weth", 3000), ETH // 10)
     result = await simulated(ctx, wallet.address, *steps)
     assert result.text == 'It would fail: the token says "paused".'
     assert result.answer["calls"][-1]["reverts"] == "paused"
@@ -256,7 +258,7 @@ async def test_a_sell_quotes_the_reason_of_the_token(
     owner = ContractDeployer(rpc, built.accounts[0])
     owner.receipt(owner.send(token, transfer(token, wallet.address, ETH).data))
     await ctx.heads.refresh()
-    steps = wallet.sell_steps(token, Place("weth", 3000), ETH)
+    steps = wallet.sell_steps(token, PoolSpec("weth", 3000), ETH)
     result = await simulated(ctx, wallet.address, *(steps if reason else steps[-1:]))
     assert result.code == "tx_reverts"
     if reason is None:
@@ -271,7 +273,7 @@ async def test_a_sell_quotes_the_reason_of_the_token(
 async def test_a_sell_without_the_token_says_nothing_of_the_token(
     ctx: Context, built: Built, wallet: Wallet
 ) -> None:
-    steps = wallet.sell_steps(built.tokens["plain"], Place("weth", 3000), ETH)
+    steps = wallet.sell_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH)
     result = await simulated(ctx, wallet.address, *steps)
     assert (result.code, result.answer["calls"][-1]["reverts"]) == ("tx_reverts", "STF")
     assert "says" not in result.text
@@ -282,7 +284,7 @@ async def test_a_minimum_that_is_not_met_is_told_in_words(ctx: Context, built: B
     token, sender, terms = Address(built.tokens["v4_eth"]), Address(wallet.address), TradeTerms(10**30)
     (venue,) = ctx.heads.venue_index.venues_of(token)
     (buy,) = amm_v4.plan_buy(venue, token, ctx.contracts, ETH // 10, sender, terms)
-    result = await simulated(ctx, wallet.address, Step(buy.to, buy.data, buy.value_wei))
+    result = await simulated(ctx, wallet.address, UnsignedStep(buy.to, buy.data, buy.value_wei))
     assert result.code == "tx_reverts"
     assert result.text == (
         "It would fail: the swap brings less than its own minimum. More slippage may let it through."
@@ -305,7 +307,7 @@ async def test_an_allowance_that_was_there_makes_no_trap(
     deployer.check_receipts()
     assert wallet.send(token, approve(token, built.contracts["swapRouter02"], 1).data).ok
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    result = await simulated(ctx, wallet.address, *steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10))
     assert result.code == "ok", result.text
     assert "sold straight back for a loss of 0.60 %" in result.text
 
@@ -317,7 +319,7 @@ async def test_more_tokens_than_are_sold_are_the_calls_own_doing(
     steps = [
         step
         for token in ("plain", "six_decimals")
-        for step in wallet.buy_steps(built.tokens[token], Place("weth", 3000), ETH // 10)
+        for step in wallet.buy_steps(built.tokens[token], PoolSpec("weth", 3000), ETH // 10)
     ]
     result = await simulated(few, wallet.address, *steps)
     assert (result.code, result.level) == ("unproven", "unknown")
@@ -325,8 +327,8 @@ async def test_more_tokens_than_are_sold_are_the_calls_own_doing(
 
 
 async def exchanged(
-    ctx: Context, built: Built, wallet: Wallet, paid: tuple[str, Place], got: str
-) -> tuple[Said, int]:
+    ctx: Context, built: Built, wallet: Wallet, paid: tuple[str, PoolSpec], got: str
+) -> tuple[SimulatedAnswer, int]:
     """One token for another, over eth: sold for what it brings, and that spent."""
     token, place = paid[0], paid[1]
     held = wallet.buy(token, place.quote, place.fee_pips, ETH, place.version)
@@ -334,13 +336,13 @@ async def exchanged(
     await ctx.heads.refresh()
     sells = wallet.sell_steps(token, place, held)
     back = (await simulated(ctx, wallet.address, *sells)).received()["eth"]
-    buys = wallet.buy_steps(got, Place("weth", 3000), back)
+    buys = wallet.buy_steps(got, PoolSpec("weth", 3000), back)
     return await simulated(ctx, wallet.address, *sells, *buys), held
 
 
 async def test_a_token_paid_with_a_token_has_its_price(ctx: Context, built: Built, wallet: Wallet) -> None:
     paid, got = built.tokens["plain"], built.tokens["six_decimals"]
-    result, held = await exchanged(ctx, built, wallet, (paid, Place("weth", 3000)), got)
+    result, held = await exchanged(ctx, built, wallet, (paid, PoolSpec("weth", 3000)), got)
     assert result.spent() == {paid: held}
     assert result.received().keys() == {got}
     assert result.code == "ok", result.text
@@ -359,7 +361,7 @@ async def test_a_token_paid_with_what_has_no_price_has_no_route(
     assert donor.buy(got, "weth", 3000, ETH)
     assert donor.send(got, transfer(got, giver, 10**24).data).ok
     await ctx.heads.refresh()
-    steps = (transfer(paid, giver, ETH), Step(giver, calldata("give()")))
+    steps = (transfer(paid, giver, ETH), UnsignedStep(giver, calldata("give()")))
     result = await simulated(ctx, wallet.address, *steps)
     assert (result.spent(), result.received()) == ({paid: ETH}, {got: 10**24 // 2})
     assert (result.code, result.level) == ("no_route", "unknown"), result.text
@@ -375,7 +377,7 @@ async def test_money_for_money_at_a_terrible_rate_is_a_loss(
     assert wallet.send(usdg(built), transfer(usdg(built), giver, 700 * 10**6).data).ok
     await ctx.heads.refresh()
     for wei, code in ((ETH // 10, "ok"), (ETH // 8, "high_loss"), (ETH, "heavy_loss")):
-        result = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), wei))
+        result = await simulated(ctx, wallet.address, UnsignedStep(giver, calldata("give()"), wei))
         assert (result.spent(), result.received()) == ({"eth": wei}, {"usdg": 350 * 10**6})
         assert result.code == code, result.text
 
@@ -388,7 +390,7 @@ async def test_more_tokens_than_are_tried_are_unproven(
     for token in tokens:
         strangers.give(token, giver, 2 * ETH)
     await ctx.heads.refresh()
-    result = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), ETH))
+    result = await simulated(ctx, wallet.address, UnsignedStep(giver, calldata("give()"), ETH))
     assert (result.code, result.level) == ("unproven", "unknown")
     assert result.received() == dict.fromkeys(tokens, ETH)
 
@@ -410,8 +412,8 @@ async def test_dear_calls_do_not_make_a_good_token_a_trap(
     strangers.give(token, giver, 10**22)
     strangers.deployer.check_receipts()
     await ctx.heads.refresh()
-    light = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), 10**14))
-    heavy = [Step(giver, calldata("give_behind_burn(uint256)", 2_000_000), 10**14)] * 6
+    light = await simulated(ctx, wallet.address, UnsignedStep(giver, calldata("give()"), 10**14))
+    heavy = [UnsignedStep(giver, calldata("give_behind_burn(uint256)", 2_000_000), 10**14)] * 6
     result = await simulated(ctx, wallet.address, *heavy)
     assert light.code == "ok", light.text
     assert result.code != "cannot_sell", result.text
@@ -425,7 +427,7 @@ async def test_eth_for_a_stranger_is_no_price_impact(ctx: Context, built: Built,
     token, stranger = built.tokens["plain"], "0x" + "ab" * 20
     swap = steps_of(wallet, token, VENUES["plain"], ETH // 10)
     alone = await simulated(ctx, wallet.address, *swap)
-    result = await simulated(ctx, wallet.address, *swap, Step(stranger, "0x", ETH // 50))
+    result = await simulated(ctx, wallet.address, *swap, UnsignedStep(stranger, "0x", ETH // 50))
     impact_bps = alone.answer["sellBack"]["priceImpactBps"]
     assert impact_bps < 100
     assert abs(result.answer["sellBack"]["priceImpactBps"] - impact_bps) <= 1

@@ -14,7 +14,7 @@ from roundtrip_development.devnet.world import Built
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import node_of
 from support.simulated import Strangers, approve, pay, simulated
-from support.wallet import Place, Step, Wallet, calldata
+from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata
 
 ETH = 10**18
 FAULTS = (*ANSWER_FAULTS, *WIRE_FAULTS)
@@ -22,9 +22,9 @@ HALVES = ("half an answer", "the other half")
 SOMEBODY = "0x" + "ab" * 20
 
 
-def buy(rpc: SyncRpc, built: Built, *keys: str) -> tuple[str, list[Step]]:
+def buy(rpc: SyncRpc, built: Built, *keys: str) -> tuple[str, list[UnsignedStep]]:
     wallet = Wallet(rpc, built.contracts, "faults")
-    bought = (wallet.buy_steps(built.tokens[key], Place("weth", 3000), ETH // 10)[0] for key in keys)
+    bought = (wallet.buy_steps(built.tokens[key], PoolSpec("weth", 3000), ETH // 10)[0] for key in keys)
     return wallet.address, list(bought)
 
 
@@ -138,7 +138,7 @@ async def test_events_alone_lead_to_what_is_taken(
     strangers.give(token, wallet.address, 7 * ETH)
     assert wallet.send(token, approve(token, mover).data).ok
     await plainer.heads.refresh()
-    result = await simulated(plainer, wallet.address, Step(mover, calldata(*way)))
+    result = await simulated(plainer, wallet.address, UnsignedStep(mover, calldata(*way)))
     assert result.spent() == {token: 7 * ETH} or result.code == "unproven", result.text
 
 

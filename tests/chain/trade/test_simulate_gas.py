@@ -14,7 +14,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.nodes import node_of
 from support.simulated import simulated
-from support.wallet import Step, Wallet
+from support.wallet import UnsignedStep, Wallet
 
 BURNER = "0x" + "b0" * 20
 BURNS_ALL = "0x5b612000600020505a614e201060005700"
@@ -26,7 +26,7 @@ BUDGET = 30_000_000
 
 
 @dataclass
-class Counting:
+class GasCounter:
     """The node, and what the caller's own calls used in all simulations that it ran."""
 
     node: Any
@@ -64,11 +64,11 @@ class Counting:
 
 @pytest.fixture
 def counting(ctx: Context) -> Context:
-    return replace(ctx, node=Counting(node_of(ctx)))
+    return replace(ctx, node=GasCounter(node_of(ctx)))
 
 
 def used(ctx: Context) -> int:
-    assert isinstance(ctx.node, Counting)
+    assert isinstance(ctx.node, GasCounter)
     return ctx.node.used
 
 
@@ -78,7 +78,7 @@ async def test_calls_that_burn_all_gas_stay_within_the_budget_and_count(
 ) -> None:
     rpc.call("anvil_setCode", BURNER, BURNS_ALL)
     await counting.heads.refresh()
-    result = await simulated(counting, wallet.address, *[Step(BURNER, "0x", 0)] * calls, fund=True)
+    result = await simulated(counting, wallet.address, *[UnsignedStep(BURNER, "0x", 0)] * calls, fund=True)
     assert result.counted
     assert used(counting) <= BUDGET
     if calls > 1:
@@ -92,7 +92,7 @@ async def test_a_call_that_needs_more_gas_than_most_is_run_with_more(
 ) -> None:
     rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
     await counting.heads.refresh()
-    result = await simulated(counting, wallet.address, Step(BURNER, "0x", 0))
+    result = await simulated(counting, wallet.address, UnsignedStep(BURNER, "0x", 0))
     assert result.code == "ok", result.text
 
 
@@ -101,7 +101,7 @@ async def test_what_fails_and_uses_all_its_gas_is_told_to_fail(
 ) -> None:
     rpc.call("anvil_setCode", BURNER, INVALID)
     await counting.heads.refresh()
-    result = await simulated(counting, wallet.address, Step(BURNER, "0x", 0), fund=True)
+    result = await simulated(counting, wallet.address, UnsignedStep(BURNER, "0x", 0), fund=True)
     assert (result.code, result.level) == ("tx_reverts", "warn"), result.text
 
 
@@ -112,7 +112,7 @@ async def test_calls_that_fail_at_an_older_head_have_one_budget_for_both_blocks(
     await counting.heads.refresh()
     head = counting.heads.current().block.number
     rpc.call("evm_mine")
-    result = await simulated(counting, wallet.address, Step(BURNER, "0x", 0), fund=True)
+    result = await simulated(counting, wallet.address, UnsignedStep(BURNER, "0x", 0), fund=True)
     assert (result.code, counting.heads.current().block.number) == ("tx_reverts", head + 1)
     assert used(counting) <= BUDGET
 
@@ -120,6 +120,6 @@ async def test_calls_that_fail_at_an_older_head_have_one_budget_for_both_blocks(
 async def test_an_access_list_has_a_bound(counting: Context, rpc: SyncRpc, wallet: Wallet) -> None:
     rpc.call("anvil_setCode", BURNER, BURNS_ALL)
     await counting.heads.refresh()
-    await simulated(counting, wallet.address, *[Step(BURNER, "0x", 0)] * 6, fund=True)
-    assert isinstance(counting.node, Counting)
+    await simulated(counting, wallet.address, *[UnsignedStep(BURNER, "0x", 0)] * 6, fund=True)
+    assert isinstance(counting.node, GasCounter)
     assert sum(int(gas, 16) for gas in counting.node.asked) <= BUDGET

@@ -316,7 +316,7 @@ async def test_at_most_twenty_are_listed_and_the_best_first(by_hand: Context, ma
 
 
 @dataclass(slots=True)
-class Deaf:
+class CodelessNode:
     """A node that does not tell some addresses' code; all of them: it does not answer at all."""
 
     node: Any
@@ -343,11 +343,11 @@ async def test_without_a_node_nobody_is_linked(
     """Who is a contract is not known then; of the wallet and its funder it has to be."""
     await made.funded(ASKED, GIVER)
     with pytest.raises(NodeFault):
-        await asked(replace(by_hand, node=Deaf(by_hand.node, deaf_to)), ASKED)
+        await asked(replace(by_hand, node=CodelessNode(by_hand.node, deaf_to)), ASKED)
 
 
 async def test_whose_code_is_not_known_is_left_out(by_hand: Context, made: MadeIndex) -> None:
     for wallet in (ASKED, KIN, OTHER):
         await made.funded(wallet, GIVER)
-    found = await asked(replace(by_hand, node=Deaf(by_hand.node, {KIN})), ASKED)
+    found = await asked(replace(by_hand, node=CodelessNode(by_hand.node, {KIN})), ASKED)
     assert set(scores(found)) == {GIVER, OTHER}

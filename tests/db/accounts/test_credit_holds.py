@@ -23,7 +23,7 @@ from roundtrip.store.accounts import call_counts, credit_holds
 from roundtrip.store.accounts.call_counts import CountedCall
 from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
 from roundtrip.store.server.rows import Connection
-from support.counting import Drawn, Wall, conserved, hashed, key_of, put_account, put_credits
+from support.counting import DrawnIds, Wall, conserved, hashed, key_of, put_account, put_credits
 from support.processes import InTurns
 
 DAY = date(2025, 10, 9)
@@ -34,18 +34,18 @@ WALLETS = [Address(f"0x{number:040x}") for number in range(0xFACADE, 0xFACADE + 
 
 
 @dataclass
-class Asked:
+class HoldNumbers:
     """Holds with ids one after another."""
 
-    drawn: Drawn
+    drawn: DrawnIds
 
     def __call__(self, *accounts: int, at_ms: int = NOW_MS, caller: str | None = None) -> list[CreditHold]:
         return [CreditHold(self.drawn(), account, at_ms + HOLD_MS, caller, at_ms) for account in accounts]
 
 
 @pytest.fixture
-def asked() -> Asked:
-    return Asked(Drawn())
+def asked() -> HoldNumbers:
+    return HoldNumbers(DrawnIds())
 
 
 async def paid(own: Connection, *credited: int) -> list[int]:
@@ -60,7 +60,9 @@ def ids(found: Sequence[CreditHold]) -> set[UUID]:
     return {one.id for one in found}
 
 
-async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(own: Connection, asked: Asked) -> None:
+async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(
+    own: Connection, asked: HoldNumbers
+) -> None:
     """The first ones; another account has its own, and one that never paid has none."""
     one, other = await paid(own, 3, 5)
     never = await put_account(own, WALLETS[7], "n")
@@ -72,7 +74,7 @@ async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(own: Connectio
     assert await own.fetchval("SELECT count(*) FROM accounts.call") == 0
 
 
-async def test_a_hold_is_spent_or_given_back_and_only_once(own: Connection, asked: Asked) -> None:
+async def test_a_hold_is_spent_or_given_back_and_only_once(own: Connection, asked: HoldNumbers) -> None:
     (one,) = await paid(own, 5)
     wanted = asked(*[one] * 4)
     spent, back, both, left = [hold.id for hold in wanted]
@@ -87,7 +89,7 @@ async def test_a_hold_is_spent_or_given_back_and_only_once(own: Connection, aske
 
 
 async def test_a_hold_that_nobody_ended_goes_back_when_its_account_spends_next(
-    own: Connection, asked: Asked
+    own: Connection, asked: HoldNumbers
 ) -> None:
     one, other = await paid(own, 2, 1)
     lost = asked(one, one, other)
@@ -103,7 +105,9 @@ async def test_a_hold_that_nobody_ended_goes_back_when_its_account_spends_next(
     assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
 
 
-async def test_a_call_that_is_paid_for_is_written_under_its_minute(own: Connection, asked: Asked) -> None:
+async def test_a_call_that_is_paid_for_is_written_under_its_minute(
+    own: Connection, asked: HoldNumbers
+) -> None:
     (one,) = await paid(own, 1)
     await credit_holds.hold(own, asked(one, one, caller="account:1"), NOW_MS)
     assert await call_counts.recent(own, NOW_MS - 1, NOW_MS, 9) == [("account:1", NOW_MS, 1)]
@@ -122,7 +126,9 @@ async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: Conne
     ]
 
 
-async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(own: Connection, asked: Asked) -> None:
+async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(
+    own: Connection, asked: HoldNumbers
+) -> None:
     (one,) = await paid(own, 5)
     await call_counts.without_waiting_for_the_disk(own)
     wanted = asked(one, one)
@@ -165,7 +171,7 @@ async def gates(own: Connection, database_url: str) -> AsyncIterator[list[Gate]]
     """Fifty processes; ten calls a day."""
     allowance = CallAllowance(1_000_000, 10)
     allowances = Allowances(CallAllowance(1), allowance, allowance)
-    wall, drawn = Wall(NOW_MS), Drawn()
+    wall, drawn = Wall(NOW_MS), DrawnIds()
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
         found = []
@@ -206,7 +212,7 @@ async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
 
 
 async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
-    own: Connection, database_url: str, asked: Asked
+    own: Connection, database_url: str, asked: HoldNumbers
 ) -> None:
     """Days, holds, ends and payments of eight accounts, each writer in an order of its own."""
     accounts = await paid(own, *[40] * 8)

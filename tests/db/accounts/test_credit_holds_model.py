@@ -18,10 +18,10 @@ from roundtrip.api.admission.gate import Admitted
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.credit_holds import HOLD_MS
 from roundtrip.store.server.rows import Connection
-from support.counting import Drawn, conserved, hashed, put_account
+from support.counting import DrawnIds, conserved, hashed, put_account
 from support.paying_chain import PAY_TO
 from support.paying_machine import WALLETS, Payings
-from support.processes import FREE, Process
+from support.processes import FREE, ModelProcess
 from support.tables import own_database
 
 DAY_MS = 86_400_000
@@ -40,7 +40,7 @@ FAULTS = st.sampled_from([None, None, None, "before", "after"])
 class UnderWay:
     """A call that was let in, by which process, and whose."""
 
-    process: Process
+    process: ModelProcess
     admitted: Admitted
     owner: int
 
@@ -53,7 +53,7 @@ class Spendings(Payings):
 
     def __init__(self) -> None:
         super().__init__()
-        self.drawn = Drawn()
+        self.drawn = DrawnIds()
         self._run(self._begin())
         self.processes = [self._begun() for _ in range(3)]
         self.dead: set[str] = set()
@@ -70,8 +70,8 @@ class Spendings(Payings):
         async with self.connection.transaction():
             await credits.open_pay_to(self.connection, PAY_TO, 0)
 
-    def _begun(self) -> Process:
-        return self._run(Process(self.pool, self.wall, self.drawn).begun())
+    def _begun(self) -> ModelProcess:
+        return self._run(ModelProcess(self.pool, self.wall, self.drawn).begun())
 
     def teardown(self) -> None:
         for process in self.processes:
@@ -149,7 +149,7 @@ class Spendings(Payings):
             if isinstance(one, Admitted):
                 self.calls.append(UnderWay(process, one, owner))
 
-    async def _asked(self, through: Sequence[Process], key: str) -> list[Admitted | str]:
+    async def _asked(self, through: Sequence[ModelProcess], key: str) -> list[Admitted | str]:
         came = await asyncio.gather(*(process.ask(key) for process in through))
         for process in through:
             await process.quiet()
@@ -228,7 +228,7 @@ class Spendings(Payings):
         self._run(self._end(process, call.admitted, how))
         assert process.ledger.fault is None
 
-    async def _end(self, process: Process, admitted: Admitted, how: str) -> None:
+    async def _end(self, process: ModelProcess, admitted: Admitted, how: str) -> None:
         if how == "counts":
             await process.gate.charge(admitted)
         elif how == "fails":
@@ -247,7 +247,7 @@ class Spendings(Payings):
         process.ends, process.is_gone = [], False
         self._run(process.spender.close() if is_closed else self._flushed(process))
 
-    async def _flushed(self, process: Process) -> None:
+    async def _flushed(self, process: ModelProcess) -> None:
         process.spender._start_flush()
         await process.quiet()
 

@@ -39,7 +39,7 @@ few = settings(
 # --- the obvious count -----------------------------------------------------------------------------
 
 
-class Raw(NamedTuple):
+class MovingTables(NamedTuple):
     """Whole tables, as they are."""
 
     address: dict[int, Address]
@@ -52,11 +52,11 @@ class Raw(NamedTuple):
     evidence: list[Any]
 
 
-async def raw(connection: Connection) -> Raw:
+async def raw(connection: Connection) -> MovingTables:
     async def rows(table: str) -> list[Any]:
         return [dict(row) for row in await connection.fetch(f"SELECT * FROM facts.{table}")]  # noqa: S608
 
-    return Raw(
+    return MovingTables(
         {row["id"]: as_address(row["address"]) for row in await rows("address")},
         {row["id"]: row for row in await rows("pool")},
         await rows("trade"),
@@ -68,7 +68,7 @@ async def raw(connection: Connection) -> Raw:
     )
 
 
-def told_trades(facts: Raw, window: tuple[int, int]) -> dict[int, list[Any]]:
+def told_trades(facts: MovingTables, window: tuple[int, int]) -> dict[int, list[Any]]:
     """By token the trades in the window whose worth in eth is known."""
     found: dict[int, list[Any]] = {}
     for trade in facts.trade:
@@ -81,7 +81,7 @@ def told_trades(facts: Raw, window: tuple[int, int]) -> dict[int, list[Any]]:
     return found
 
 
-def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dict[int, MoneyFlow]:
+def obvious_flows(facts: MovingTables, window: tuple[int, int], least_buyers: int) -> dict[int, MoneyFlow]:
     found = {}
     for token_id, trades in told_trades(facts, window).items():
         buys = [trade for trade in trades if trade["buys"]]
@@ -133,7 +133,7 @@ def newest(checks: list[Any]) -> CheckedLevel | None:
     )
 
 
-def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fairness) -> int:
+def obvious_crowd(facts: MovingTables, buyers: tuple[int, ...], from_s: int, fairness: Fairness) -> int:
     """Person by person, out of the whole table."""
 
     def old(wallet: int) -> bool:
@@ -194,7 +194,9 @@ async def agrees(connection: Connection, seen: dict[str, int]) -> None:
     await vitals_agree(connection, stands, facts, seen)
 
 
-async def vitals_agree(connection: Connection, stands: Cursor, facts: Raw, seen: dict[str, int]) -> None:
+async def vitals_agree(
+    connection: Connection, stands: Cursor, facts: MovingTables, seen: dict[str, int]
+) -> None:
     now_s = stands.block.timestamp_s
     for span_s in SPANS_S:
         inside = [[row for row in some if now_s - span_s < row["at_s"] <= now_s] for some in facts[2:5]]

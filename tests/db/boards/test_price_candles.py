@@ -20,7 +20,7 @@ from support.tables import appended, begun, emptied
 from support.told_blocks import (
     START_S,
     Chain,
-    Sent,
+    LoggedTransaction,
     bought,
     launched,
     sent,
@@ -38,12 +38,12 @@ PART = 10**12
 """So small a part of what is paid is kept by the curve that sums stay whole."""
 
 
-def buy(who: Address, paid: int, got: int) -> Sent:
+def buy(who: Address, paid: int, got: int) -> LoggedTransaction:
     """The curve keeps a hundredth of what is paid."""
     return sent(bought(CURVE, who, who, paid, got), sender=who)
 
 
-def sell(who: Address, got: int, given: int) -> Sent:
+def sell(who: Address, got: int, given: int) -> LoggedTransaction:
     return sent(sold(CURVE, who, who, got, given), sender=who)
 
 
@@ -52,7 +52,7 @@ def price(quote_raw: int, token_raw: int) -> int:
     return found
 
 
-class Told:
+class TradedLaunch:
     """A launch, and what was traded on its curve."""
 
     def __init__(self, index: Connection) -> None:
@@ -81,15 +81,15 @@ class Told:
 
 
 @pytest.fixture
-def priced(index: Connection) -> Told:
-    return Told(index)
+def priced(index: Connection) -> TradedLaunch:
+    return TradedLaunch(index)
 
 
-def second(priced: Told) -> int:
+def second(priced: TradedLaunch) -> int:
     return priced.newest_s // SPAN_S * SPAN_S
 
 
-async def test_a_bucket_has_the_prices_at_the_ends_of_its_blocks(priced: Told) -> None:
+async def test_a_bucket_has_the_prices_at_the_ends_of_its_blocks(priced: TradedLaunch) -> None:
     """What the curve keeps is no part of the price. Within a block the price is moved up and back."""
     priced.chain.block(buy(ALICE, 200 * PART, 99 * PART), after_s=SPAN_S)
     first = second(priced)
@@ -116,7 +116,7 @@ async def test_a_bucket_has_the_prices_at_the_ends_of_its_blocks(priced: Told) -
     )
 
 
-async def test_a_trade_of_dust_sets_no_price(priced: Told) -> None:
+async def test_a_trade_of_dust_sets_no_price(priced: TradedLaunch) -> None:
     priced.chain.block(buy(ALICE, 200 * PART, 99 * PART), after_s=SPAN_S)
     priced.chain.block(buy(BOB, 999, 1), buy(BOB, 10**6, 999))
     await priced.read_in()
@@ -124,7 +124,7 @@ async def test_a_trade_of_dust_sets_no_price(priced: Told) -> None:
     assert (bucket.high_raw, bucket.close_raw, bucket.buys) == (price(2, 1), price(2, 1), 3)
 
 
-async def test_of_too_many_trades_the_newest_whole_buckets_are_given(priced: Told) -> None:
+async def test_of_too_many_trades_the_newest_whole_buckets_are_given(priced: TradedLaunch) -> None:
     for after_s in (SPAN_S, 1, SPAN_S, 1, SPAN_S):
         priced.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=after_s)
     await priced.read_in()
@@ -135,7 +135,7 @@ async def test_of_too_many_trades_the_newest_whole_buckets_are_given(priced: Tol
     assert await priced.buckets(limit=2) == (whole[2:], True)
 
 
-async def test_blocks_that_are_undone_take_their_candles_along(priced: Told) -> None:
+async def test_blocks_that_are_undone_take_their_candles_along(priced: TradedLaunch) -> None:
     priced.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=SPAN_S)
     kept = priced.chain.blocks[-1].ref
     await priced.read_in()
@@ -152,7 +152,7 @@ async def test_blocks_that_are_undone_take_their_candles_along(priced: Told) -> 
     } == {price(1, 1)}
 
 
-async def test_a_price_is_that_of_the_last_trade_before(priced: Told) -> None:
+async def test_a_price_is_that_of_the_last_trade_before(priced: TradedLaunch) -> None:
     priced.chain.block(buy(ALICE, 100 * PART, 99 * PART), after_s=100)
     priced.chain.block(buy(ALICE, 400 * PART, 99 * PART), after_s=100)
     priced.chain.block(buy(BOB, 999, 1), after_s=100)
@@ -172,7 +172,7 @@ async def test_a_pools_fee_is_no_part_of_the_price(index: Connection) -> None:
     chain.block(sent(v3_opened(HIGH, NETWORK.weth), v3_priced(pool, 1 << 96)))
     first, second = (0, 1) if NETWORK.weth > HIGH else (1, 0)
 
-    def swap(token_raw: int, quote_raw: int) -> Sent:
+    def swap(token_raw: int, quote_raw: int) -> LoggedTransaction:
         amounts = {first: token_raw, second: quote_raw}
         return sent(v3_swap(pool, amounts[0], amounts[1]), sender=ALICE)
 
@@ -187,7 +187,7 @@ async def test_a_pools_fee_is_no_part_of_the_price(index: Connection) -> None:
     assert [found[at_s].price_raw for at_s in times] == [PRICE_ONE, PRICE_ONE]
 
 
-async def test_the_newest_trades_come_first(priced: Told) -> None:
+async def test_the_newest_trades_come_first(priced: TradedLaunch) -> None:
     priced.chain.block(buy(ALICE, 100 * PART, 99 * PART), sell(ALICE, 50 * PART, 40 * PART))
     priced.chain.block(buy(BOB, 999, 7))
     await priced.read_in()
@@ -198,7 +198,7 @@ async def test_the_newest_trades_come_first(priced: Told) -> None:
     ]
 
 
-async def test_the_launch_and_what_its_deployer_sold_are_marks(priced: Told) -> None:
+async def test_the_launch_and_what_its_deployer_sold_are_marks(priced: TradedLaunch) -> None:
     priced.chain.block(sell(DEV, 50 * PART, 40 * PART))
     await priced.read_in()
     token_id = await id_of(priced.index, HIGH)

@@ -19,7 +19,7 @@ from support.told_blocks import (
     ENTRY_POINT,
     WETH,
     Chain,
-    Sent,
+    LoggedTransaction,
     executing,
     launched,
     moved,
@@ -41,7 +41,7 @@ MAIN, SIDE = 3000, 100
 
 
 @dataclass
-class Ground:
+class ForgedSignalsContext:
     """What the answer needs of a context."""
 
     pool: asyncpg.Pool
@@ -61,12 +61,12 @@ class Ground:
 
 
 @pytest.fixture(scope="session")
-async def ground(database_url: str) -> AsyncIterator[Ground]:
+async def ground(database_url: str) -> AsyncIterator[ForgedSignalsContext]:
     async with (
         own_database(database_url, "signals_forged") as url,
         asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
     ):
-        yield Ground(pool)
+        yield ForgedSignalsContext(pool)
 
 
 def begins() -> Chain:
@@ -80,19 +80,19 @@ def amounts(token_raw: int, quote_raw: int) -> tuple[int, int]:
     return (token_raw, quote_raw) if TOKEN < WETH else (quote_raw, token_raw)
 
 
-def opens(fee: int, who: Address, eth: int, token: Address = TOKEN) -> Sent:
+def opens(fee: int, who: Address, eth: int, token: Address = TOKEN) -> LoggedTransaction:
     at = v3_at(token, WETH, fee)
     pair = (SUPPLY // 10, eth * ETH) if token < WETH else (eth * ETH, SUPPLY // 10)
     return sent(v3_opened(token, WETH, fee), v3_minted(at, who, eth * 10**18, *pair), sender=who)
 
 
-def takes(fee: int, who: Address, eth: int, token: Address = TOKEN) -> Sent:
+def takes(fee: int, who: Address, eth: int, token: Address = TOKEN) -> LoggedTransaction:
     at = v3_at(token, WETH, fee)
     pair = (SUPPLY // 10, eth * ETH) if token < WETH else (eth * ETH, SUPPLY // 10)
     return sent(v3_burnt(at, who, eth * 10**18, *pair), sender=who)
 
 
-def swaps(fee: int, wei: int, who: Address = BUYER) -> Sent:
+def swaps(fee: int, wei: int, who: Address = BUYER) -> LoggedTransaction:
     return sent(v3_swap(v3_at(TOKEN, WETH, fee), *amounts(-MILLION, wei)), sender=who)
 
 
@@ -103,7 +103,7 @@ def shown(answer: Signals) -> list[tuple[str, str]]:
 # --- airdrops --------------------------------------------------------------------------------------
 
 
-async def test_of_many_who_got_some_nobody_is_said_to_have_got_all(ground: Ground) -> None:
+async def test_of_many_who_got_some_nobody_is_said_to_have_got_all(ground: ForgedSignalsContext) -> None:
     chain = begins()
     some = [moved(TOKEN, DEPLOYER, address(0xD00 + n), SUPPLY // 100) for n in range(99)]
     chain.block(sent(*some, moved(TOKEN, DEPLOYER, BUYER, SUPPLY // 50), sender=DEPLOYER))
@@ -112,7 +112,7 @@ async def test_of_many_who_got_some_nobody_is_said_to_have_got_all(ground: Groun
     assert one.text.endswith(f"of the supply to 100 addresses, the largest part to {BUYER} (2.00 %).")
 
 
-async def test_who_got_it_twice_is_one(ground: Ground) -> None:
+async def test_who_got_it_twice_is_one(ground: ForgedSignalsContext) -> None:
     chain = begins()
     for _ in range(2):
         chain.block(sent(moved(TOKEN, DEPLOYER, BUYER, SUPPLY // 50), sender=DEPLOYER))
@@ -124,7 +124,7 @@ async def test_who_got_it_twice_is_one(ground: Ground) -> None:
 # --- pools -----------------------------------------------------------------------------------------
 
 
-async def test_a_strangers_pool_is_not_the_tokens(ground: Ground) -> None:
+async def test_a_strangers_pool_is_not_the_tokens(ground: ForgedSignalsContext) -> None:
     """Nothing, or next to nothing, is traded there, though he takes all out of it."""
     chain = begins()
     chain.block(opens(MAIN, DEPLOYER, 1000), *(swaps(MAIN, ETH) for _ in range(9)))
@@ -137,7 +137,7 @@ async def test_a_strangers_pool_is_not_the_tokens(ground: Ground) -> None:
     assert shown(await ground.signals(chain)) == [("liquidity_left", STRANGER)], "a tenth is traded there"
 
 
-async def test_many_small_trades_make_no_pool_of_weight(ground: Ground) -> None:
+async def test_many_small_trades_make_no_pool_of_weight(ground: ForgedSignalsContext) -> None:
     chain = begins()
     chain.block(opens(MAIN, DEPLOYER, 1000), swaps(MAIN, ETH))
     chain.block(opens(SIDE, STRANGER, 1), *(swaps(SIDE, 1000, STRANGER) for _ in range(50)))
@@ -145,7 +145,7 @@ async def test_many_small_trades_make_no_pool_of_weight(ground: Ground) -> None:
     assert shown(await ground.signals(chain)) == []
 
 
-async def test_the_pool_where_it_is_traded_is_told_of(ground: Ground) -> None:
+async def test_the_pool_where_it_is_traded_is_told_of(ground: ForgedSignalsContext) -> None:
     chain = begins()
     chain.block(opens(MAIN, DEPLOYER, 1000), swaps(MAIN, ETH), buys(BUYER, 8.9))
     chain.block(takes(MAIN, DEPLOYER, 1000), after_s=7200)
@@ -156,7 +156,7 @@ async def test_the_pool_where_it_is_traded_is_told_of(ground: Ground) -> None:
     assert shown(await ground.signals(chain)) == []
 
 
-async def test_the_account_took_it_and_not_who_sent_its_operation(ground: Ground) -> None:
+async def test_the_account_took_it_and_not_who_sent_its_operation(ground: ForgedSignalsContext) -> None:
     chain = begins()
     at = v3_at(TOKEN, WETH, MAIN)
     pair = amounts(SUPPLY // 10, 100 * ETH)
@@ -170,7 +170,7 @@ async def test_the_account_took_it_and_not_who_sent_its_operation(ground: Ground
 # --- floods ----------------------------------------------------------------------------------------
 
 
-async def test_what_cannot_be_measured_pushes_nothing_out(ground: Ground) -> None:
+async def test_what_cannot_be_measured_pushes_nothing_out(ground: ForgedSignalsContext) -> None:
     chain = begins()
     chain.block(buys(DEPLOYER, 3.0))
     chain.block(sells(DEPLOYER, 3.0))
@@ -181,7 +181,7 @@ async def test_what_cannot_be_measured_pushes_nothing_out(ground: Ground) -> Non
     assert "Not measured: at least 700 events" in answer.text
 
 
-async def test_many_small_ones_push_no_large_one_out(ground: Ground) -> None:
+async def test_many_small_ones_push_no_large_one_out(ground: ForgedSignalsContext) -> None:
     """Of its own kind it is the largest, and the others have their turn."""
     chain = begins()
     chain.block(opens(MAIN, DEPLOYER, 1000), swaps(MAIN, ETH))
@@ -207,7 +207,7 @@ async def test_many_small_ones_push_no_large_one_out(ground: Ground) -> None:
 # --- a young index ---------------------------------------------------------------------------------
 
 
-async def test_an_index_of_a_minute_does_not_speak_of_an_hour(ground: Ground) -> None:
+async def test_an_index_of_a_minute_does_not_speak_of_an_hour(ground: ForgedSignalsContext) -> None:
     chain = Chain()
     chain.block(after_s=60)
     chain.block(after_s=60)

@@ -43,7 +43,7 @@ few = settings(
 
 
 @dataclass
-class Ground:
+class SignalsContext:
     """What the answer needs of a context."""
 
     pool: asyncpg.Pool
@@ -56,12 +56,12 @@ class Ground:
 
 
 @pytest.fixture(scope="session")
-async def ground(database_url: str) -> AsyncIterator[Ground]:
+async def ground(database_url: str) -> AsyncIterator[SignalsContext]:
     async with (
         own_database(database_url, "signals_properties") as url,
         asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
     ):
-        yield Ground(pool)
+        yield SignalsContext(pool)
 
 
 # --- the obvious look ------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class Odd(NamedTuple):
     at_s: int
 
 
-class Raw(NamedTuple):
+class SignalTables(NamedTuple):
     """Whole tables, as they are."""
 
     now_s: int
@@ -100,12 +100,12 @@ class Raw(NamedTuple):
     price: list[Row]
 
 
-async def raw(connection: Connection) -> Raw:
+async def raw(connection: Connection) -> SignalTables:
     async def rows(table: str) -> list[Row]:
         return [dict(row) for row in await connection.fetch(f"SELECT * FROM facts.{table}")]  # noqa: S608
 
     (stands,) = await rows("cursor")
-    return Raw(
+    return SignalTables(
         stands["at_s"],
         stands["start_number"],
         {row["id"]: as_address(row["address"]) for row in await rows("address")},
@@ -137,11 +137,11 @@ def total(rows: Iterable[Row], name: str) -> int | None:
     return None if None in values else int(sum(values))
 
 
-def within_the_hour(facts: Raw, rows: Iterable[Row]) -> list[Row]:
+def within_the_hour(facts: SignalTables, rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["at_s"] > facts.now_s - HOUR_S]
 
 
-def odd(facts: Raw, kind: str, evidence: Row, ids: tuple[int, int, int | None], **size: Any) -> Odd:
+def odd(facts: SignalTables, kind: str, evidence: Row, ids: tuple[int, int, int | None], **size: Any) -> Odd:
     """``ids``: of the token, the wallet, and who got it."""
     names = [None if one is None else facts.address[one] for one in ids]
     token, wallet = facts.address[ids[0]], facts.address[ids[1]]
@@ -153,12 +153,12 @@ def odd(facts: Raw, kind: str, evidence: Row, ids: tuple[int, int, int | None], 
     return Odd(*place(evidence), kind, token, wallet, names[2], *answer, tx, evidence["at_s"])
 
 
-def supply_of(facts: Raw, token_id: int) -> int | None:
+def supply_of(facts: SignalTables, token_id: int) -> int | None:
     row = facts.token.get(facts.address[token_id])
     return None if row is None or not row["supply_raw"] else int(row["supply_raw"])
 
 
-def obvious_deeds(facts: Raw) -> tuple[list[Odd], int]:
+def obvious_deeds(facts: SignalTables) -> tuple[list[Odd], int]:
     """Who sold, moved or burned a hundredth of all there is, or sold for a tenth of an eth."""
     kinds = {"sold": "insider_sold", "moved": "insider_moved", "burned": "large_burn"}
     found, untold = [], 0
@@ -181,7 +181,7 @@ def obvious_deeds(facts: Raw) -> tuple[list[Odd], int]:
     return found, untold
 
 
-def obvious_launchers(facts: Raw, rules: Policy) -> list[Odd]:
+def obvious_launchers(facts: SignalTables, rules: Policy) -> list[Odd]:
     """Who launched within the hour, and has many launches of which few became a pool."""
     pooled = {row["token_id"] for row in facts.step if row["step"] == "pooled"}
     found = []
@@ -196,7 +196,7 @@ def obvious_launchers(facts: Raw, rules: Policy) -> list[Odd]:
     return found
 
 
-def obvious_left(facts: Raw) -> tuple[list[Odd], int]:
+def obvious_left(facts: SignalTables) -> tuple[list[Odd], int]:
     """Who took a tenth of a pool, or a whole eth where shares are not known, in turn from each pool that is
     the launch's own or where a tenth of its trades is made: of one token and wallet the largest."""
     launched = {row["token_id"] for row in facts.launch}
@@ -231,7 +231,7 @@ def obvious_left(facts: Raw) -> tuple[list[Odd], int]:
     return found, untold
 
 
-def turnovers(facts: Raw) -> dict[int, tuple[int, int]]:
+def turnovers(facts: SignalTables) -> dict[int, tuple[int, int]]:
     """Of each pool what was traded within a day: worth in wei, and how many."""
     found: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for row in facts.trade:
@@ -245,7 +245,7 @@ def turnovers(facts: Raw) -> dict[int, tuple[int, int]]:
     return found
 
 
-def matters(facts: Raw, pool: Row, turnover: dict[int, tuple[int, int]]) -> bool:
+def matters(facts: SignalTables, pool: Row, turnover: dict[int, tuple[int, int]]) -> bool:
     if pool["kind"] == "launchpad_pool" or pool["at"] in {row["at"] for row in facts.launch}:
         return True
     places = [
@@ -258,7 +258,7 @@ def matters(facts: Raw, pool: Row, turnover: dict[int, tuple[int, int]]) -> bool
     return whole > 0 and 10 * turnover[pool["id"]][by] >= whole
 
 
-def share_of_pool(facts: Raw, pool: Row, number: int, weight: int) -> int | None:
+def share_of_pool(facts: SignalTables, pool: Row, number: int, weight: int) -> int | None:
     """Of what lay there before that block; None where not all of that is known."""
     if pool["block_number"] < facts.start_number or pool["at_s"] <= facts.now_s - 89 * DAY_S:
         return None
@@ -267,7 +267,7 @@ def share_of_pool(facts: Raw, pool: Row, number: int, weight: int) -> int | None
     return min(10_000, weight * 10_000 // lay) if lay > 0 else None
 
 
-def in_wei(facts: Raw, quote: Address, quote_raw: int) -> int | None:
+def in_wei(facts: SignalTables, quote: Address, quote_raw: int) -> int | None:
     """At the newest prices of eth and of the quote."""
     newest = {
         facts.address[row["quote_id"]]: row
@@ -282,7 +282,7 @@ def in_wei(facts: Raw, quote: Address, quote_raw: int) -> int | None:
     return in_usdg * 10**18 // usdg[NETWORK.weth]
 
 
-def obvious(facts: Raw, rules: Policy) -> tuple[list[Odd], int]:
+def obvious(facts: SignalTables, rules: Policy) -> tuple[list[Odd], int]:
     """All of it, the newest first, of one kind, token and wallet the largest; and how many cannot be told."""
     deeds, deeds_untold = obvious_deeds(facts)
     left, left_untold = obvious_left(facts)
@@ -300,7 +300,7 @@ def size_of(one: Odd) -> tuple[Any, ...]:
 # --- at random moments -----------------------------------------------------------------------------
 
 
-def as_told(one: Odd, facts: Raw) -> tuple[Any, ...]:
+def as_told(one: Odd, facts: SignalTables) -> tuple[Any, ...]:
     decimals = facts.token[one.token]["decimals"] if one.token in facts.token else None
     amount = None if one.token_raw is None or decimals is None else plain_decimal(one.token_raw, decimals)
     size = amount, one.share_bps, one.pool_bps, one.eth
@@ -318,7 +318,7 @@ def count_in(text: str, pattern: str) -> int:
     return int(found[1]) if found else 0
 
 
-async def agrees(ground: Ground, seen: dict[str, int]) -> None:
+async def agrees(ground: SignalsContext, seen: dict[str, int]) -> None:
     """The answer of now is the obvious one. Counts into ``seen`` how much there was to tell."""
     answer = (await signals(cast(Context, ground), Nothing())).answer
     async with ground.pool.acquire() as connection:
@@ -364,13 +364,13 @@ async def adds_some(connection: Connection, chance: random.Random) -> None:
     back=st.integers(0, 25),
 )
 async def test_signals_are_what_an_obvious_look_says(
-    ground: Ground, seed: int, steps: list[int], back: int
+    ground: SignalsContext, seed: int, steps: list[int], back: int
 ) -> None:
     """Between batches, after a fork was gone back over, and when the chain went on from there."""
     await plays(ground, seed, steps, back, defaultdict(int))
 
 
-async def plays(ground: Ground, seed: int, steps: list[int], back: int, seen: dict[str, int]) -> None:
+async def plays(ground: SignalsContext, seed: int, steps: list[int], back: int, seen: dict[str, int]) -> None:
     makes, found, chance = Busy(seed), Chain(), random.Random(seed)
     async with ground.pool.acquire() as connection:
         writer = await begun(connection, found.parent)
@@ -402,7 +402,7 @@ def grow(makes: Busy, chain: Chain, blocks: int, chance: random.Random) -> None:
 
 
 async def agrees_of_a_later_start(
-    ground: Ground, connection: Connection, chance: random.Random, seen: dict[str, int]
+    ground: SignalsContext, connection: Connection, chance: random.Random, seen: dict[str, int]
 ) -> None:
     """As if some of it were older than the index's first block."""
     [(before, number)] = await connection.fetch("SELECT start_number, number FROM facts.cursor")
@@ -412,7 +412,7 @@ async def agrees_of_a_later_start(
     await connection.execute("UPDATE facts.cursor SET start_number = $1", before)
 
 
-async def test_made_up_chains_have_signals_of_every_sort(ground: Ground) -> None:
+async def test_made_up_chains_have_signals_of_every_sort(ground: SignalsContext) -> None:
     """What the property above is worth."""
     seen: dict[str, int] = defaultdict(int)
     for seed in range(40):

@@ -3,33 +3,31 @@
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
-import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.store.check import evidence as store
-from roundtrip.store.check.evidence import PROOF_KEPT, KeptEvidence, KeptProof
+from roundtrip.store.check.evidence import PROOF_KEPT, KeptEvidence, KeptProof, ProofLimits
 from roundtrip.store.server.rows import Connection
 
 TOKEN, OTHER = Address("0x" + "11" * 20), Address("0x" + "22" * 20)
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+FEW = ProofLimits(pruned_every=1, pruned_at_once=4)
 
 
 async def checked(
-    connection: Connection, at: datetime, proof: bytes | None = b"proof", token: Address = TOKEN
+    connection: Connection,
+    at: datetime,
+    proof: bytes | None = b"proof",
+    token: Address = TOKEN,
+    limits: ProofLimits = FEW,
 ) -> int:
-    """One check that was made then."""
+    """One check that was made then; each deletes a few."""
     kept = KeptEvidence(at, 100, "p", "ok", "ok", f"evidence of {at}".encode())
     row_id = await store.keep(connection, token, kept)
     if proof is not None:
-        await store.keep_proof(connection, row_id, b"{}", [proof], at)
+        await store.keep_proof(connection, row_id, b"{}", [proof], at, limits)
     return row_id
-
-
-@pytest.fixture(autouse=True)
-def _every_check_prunes_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_PRUNED_EVERY", 1)
-    monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 4)
 
 
 async def count(connection: Connection) -> int:
@@ -71,11 +69,10 @@ async def test_what_is_too_old_goes_a_few_at_a_time_and_its_evidence_stays(conne
     assert await connection.fetchval("SELECT count(*) FROM facts.evidence WHERE id = ANY($1)", ids) == 10
 
 
-async def test_so_many_are_kept_and_no_more(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_so_many_are_kept_and_no_more(connection: Connection) -> None:
     await connection.execute("DELETE FROM facts.proof")
-    monkeypatch.setattr(store, "MAX_PROOFS", 3)
     for n in range(10):
-        await checked(connection, NOW + n * SECOND)
+        await checked(connection, NOW + n * SECOND, limits=FEW._replace(kept=3))
     assert await count(connection) == 3
 
 
@@ -104,11 +101,8 @@ async def test_it_is_stored_as_it_is_since_it_is_compressed(connection: Connecti
     assert await connection.fetchval(storage, "trips") == b"e"
 
 
-async def test_what_comes_in_goes_out_again(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_PRUNED_EVERY", 16)
-    monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 64)
-    monkeypatch.setattr(store, "MAX_PROOFS", 100)
+async def test_what_comes_in_goes_out_again(connection: Connection) -> None:
     await connection.execute("DELETE FROM facts.proof")
     for n in range(200):
-        await checked(connection, NOW + n * SECOND)
+        await checked(connection, NOW + n * SECOND, limits=ProofLimits(100))
     assert 100 <= await count(connection) <= 116

@@ -32,7 +32,8 @@ async def _unseen_by_others(connection: Connection) -> AsyncIterator[None]:
 async def keep(
     connection: Connection, at: datetime, *wallets: RecalledWallet, token: Address = TOKEN
 ) -> None:
-    await store.keep(connection, token, wallets, at, at - DAY)
+    """Four old ones at most are deleted."""
+    await store.keep(connection, token, wallets, at, at - DAY, pruned_at_once=4)
 
 
 async def test_a_tokens_own_are_read_the_newest_first(connection: Connection) -> None:
@@ -49,11 +50,8 @@ async def test_a_wallet_that_was_met_again_is_kept_for_another_day(connection: C
     assert await store.read(connection, TOKEN, NOW) == [wallet(3)]
 
 
-async def test_old_ones_are_deleted_a_few_at_a_time(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_old_ones_are_deleted_a_few_at_a_time(connection: Connection) -> None:
     await connection.execute("DELETE FROM facts.recalled_wallet")
-    monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 4)
     await keep(connection, NOW - 2 * DAY, *(wallet(number) for number in range(10)))
     await keep(connection, NOW, wallet(20), token=OTHER)
     assert await connection.fetchval("SELECT count(*) FROM facts.recalled_wallet") == 7
@@ -61,7 +59,6 @@ async def test_old_ones_are_deleted_a_few_at_a_time(
     assert await connection.fetchval("SELECT count(*) FROM facts.recalled_wallet") == 7
 
 
-async def test_so_many_are_read_and_no_more(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MAX_RECALLED", 3)
+async def test_so_many_are_read_and_no_more(connection: Connection) -> None:
     await keep(connection, NOW, *(wallet(number) for number in range(10)))
-    assert len(await store.read(connection, TOKEN, NOW - DAY)) == 3
+    assert len(await store.read(connection, TOKEN, NOW - DAY, 3)) == 3

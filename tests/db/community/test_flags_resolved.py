@@ -20,14 +20,14 @@ from roundtrip.services.community.proven_flags import ProvenParams, proven_calls
 from roundtrip.store.community import flags as calls
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.server import jobs
-from support.flagged import HIS_KIN, LP, OTHER, TOKEN, TOKENS, Ground, burns, buys_in_pool
+from support.flagged import HIS_KIN, LP, OTHER, TOKEN, TOKENS, FlagGround, burns, buys_in_pool
 from support.flagging import CROWD, DOWN_WEI, NOW_WEI, refused, settle
 from support.told_blocks import launched, sent
 from support.told_winners import BUYERS, DAY_S, DEPLOYER, buys, sells
 from unit.venues.network import address
 
 
-async def test_all_flags_are_priced_in_one_trip(ground: Ground) -> None:
+async def test_all_flags_are_priced_in_one_trip(ground: FlagGround) -> None:
     account = await ground.account()
     for token in TOKENS:
         await ground.flag(account, "runs", token)
@@ -35,7 +35,7 @@ async def test_all_flags_are_priced_in_one_trip(ground: Ground) -> None:
     assert ground.quotes.trips == 1
 
 
-async def test_a_flag_is_settled_once(ground: Ground) -> None:
+async def test_a_flag_is_settled_once(ground: FlagGround) -> None:
     flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600))
     await ground.block(after_s=SETTLED_S)
@@ -47,7 +47,9 @@ async def test_a_flag_is_settled_once(ground: Ground) -> None:
     assert await ground.state(flag) == "proved"
 
 
-async def test_more_flags_than_fit_a_trip_take_turns(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_flags_than_fit_a_trip_take_turns(
+    ground: FlagGround, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(looking, "MAX_PRICED", 1)
     account = await ground.account()
     flags = [await ground.flag(account, "runs", token) for token in TOKENS[:2]]
@@ -60,7 +62,7 @@ async def test_more_flags_than_fit_a_trip_take_turns(ground: Ground, monkeypatch
     assert [await ground.state(one) for one in flags] == ["seen", "seen"]
 
 
-async def test_the_job_settles_and_wishes_for_itself(ground: Ground) -> None:
+async def test_the_job_settles_and_wishes_for_itself(ground: FlagGround) -> None:
     flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600))
     await ground.block(after_s=SETTLED_S)
@@ -75,7 +77,7 @@ async def test_the_job_settles_and_wishes_for_itself(ground: Ground) -> None:
     assert wished.last_error is None
 
 
-async def test_without_an_index_the_job_waits(ground: Ground) -> None:
+async def test_without_an_index_the_job_waits(ground: FlagGround) -> None:
     await jobs.enqueue(ground.index, "calls", "open")
     await forget(ground.index)
     (job,) = await jobs.claim(ground.index, ["calls"], 1, 9, wish_time(ground))
@@ -84,11 +86,11 @@ async def test_without_an_index_the_job_waits(ground: Ground) -> None:
     assert await jobs.is_there(ground.index, "calls", "open")
 
 
-def wish_time(ground: Ground) -> datetime:
+def wish_time(ground: FlagGround) -> datetime:
     return datetime.fromtimestamp(ground.ctx.now_s(), UTC)
 
 
-async def test_what_does_not_count_is_not_flagged(ground: Ground) -> None:
+async def test_what_does_not_count_is_not_flagged(ground: FlagGround) -> None:
     young = address(0x70CE << 20)
     await ground.block(sent(launched(young, address(0xC0), DEPLOYER), sender=DEPLOYER))
     for token in (young, address(0x404)):
@@ -97,11 +99,11 @@ async def test_what_does_not_count_is_not_flagged(ground: Ground) -> None:
         )
 
 
-async def test_the_deployers_kin_do_not_flag(ground: Ground) -> None:
+async def test_the_deployers_kin_do_not_flag(ground: FlagGround) -> None:
     assert "its deployer is your own wallet" in await refused(ground, "drains", wallet=DEPLOYER)
 
 
-async def test_what_is_so_already_is_not_flagged(ground: Ground) -> None:
+async def test_what_is_so_already_is_not_flagged(ground: FlagGround) -> None:
     ground.quotes.pays[OTHER] = DOWN_WEI
     assert "sells for 0.01 eth" in await refused(ground, "dead", OTHER)
     del ground.quotes.pays[OTHER]
@@ -109,7 +111,7 @@ async def test_what_is_so_already_is_not_flagged(ground: Ground) -> None:
     assert "no wallet independent of its deployer traded it" in await refused(ground, "dead", OTHER, HIS_KIN)
 
 
-async def test_what_could_not_be_proved_is_not_flagged(ground: Ground) -> None:
+async def test_what_could_not_be_proved_is_not_flagged(ground: FlagGround) -> None:
     await ground.block(sells(DEPLOYER, 0.1, OTHER))
     assert "could not be proved" in await refused(ground, "drains", OTHER)
     ground.quotes.pays[OTHER] = RefusedCall("sell", None, 0)
@@ -118,7 +120,7 @@ async def test_what_could_not_be_proved_is_not_flagged(ground: Ground) -> None:
     assert "0.1 eth does not buy the token now" in await refused(ground, "runs", OTHER, LP)
 
 
-async def test_what_cannot_be_found_out_is_no_flag(ground: Ground) -> None:
+async def test_what_cannot_be_found_out_is_no_flag(ground: FlagGround) -> None:
     account = await ground.account()
 
     async def missing(*asked: object) -> Missing:
@@ -133,14 +135,14 @@ async def test_what_cannot_be_found_out_is_no_flag(ground: Ground) -> None:
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.flag") == 0
 
 
-async def test_an_index_that_is_behind_takes_no_flags(ground: Ground) -> None:
+async def test_an_index_that_is_behind_takes_no_flags(ground: FlagGround) -> None:
     account = await ground.account()
     ground.chain.block(after_s=SETTLED_S + 1)
     with pytest.raises(ServiceFull):
         await ground.flag(account, "drains")
 
 
-async def test_the_same_flag_waits_once(ground: Ground) -> None:
+async def test_the_same_flag_waits_once(ground: FlagGround) -> None:
     account = await ground.account()
     await ground.flag(account, "runs")
     with pytest.raises(CallerFault, match="still waiting"):
@@ -148,7 +150,7 @@ async def test_the_same_flag_waits_once(ground: Ground) -> None:
     await ground.flag(account, "drains")
 
 
-async def test_of_two_that_flag_the_same_at_once_one_does(ground: Ground) -> None:
+async def test_of_two_that_flag_the_same_at_once_one_does(ground: FlagGround) -> None:
     account = await ground.account()
     came = await asyncio.gather(*(ground.flag(account, "drains") for _ in range(3)), return_exceptions=True)
     refused = [one for one in came if isinstance(one, CallerFault)]
@@ -159,7 +161,7 @@ async def test_of_two_that_flag_the_same_at_once_one_does(ground: Ground) -> Non
     )
 
 
-async def test_five_a_day_and_ten_at_once(ground: Ground) -> None:
+async def test_five_a_day_and_ten_at_once(ground: FlagGround) -> None:
     account = await ground.account()
     made = 0
     for kind in ("runs", "drains", "dead"):
@@ -177,7 +179,7 @@ async def test_five_a_day_and_ten_at_once(ground: Ground) -> None:
     pytest.fail("there were more than ten")
 
 
-async def test_everything_flagged_dead_is_right_as_often_as_chance(ground: Ground) -> None:
+async def test_everything_flagged_dead_is_right_as_often_as_chance(ground: FlagGround) -> None:
     """Two of four tokens die. Whoever flags all of them has every second one right, and so has chance."""
     account = await ground.account()
     flags = [await ground.flag(account, "dead", token) for token in TOKENS]
@@ -196,7 +198,7 @@ async def test_everything_flagged_dead_is_right_as_often_as_chance(ground: Groun
     assert not score.is_ahead
 
 
-async def test_controls_are_drawn_among_tokens_that_count(ground: Ground) -> None:
+async def test_controls_are_drawn_among_tokens_that_count(ground: FlagGround) -> None:
     drawn = set()
     for number in range(12):
         account = await ground.account(address(0x1000 + number), f"mite-{number}")
@@ -209,7 +211,7 @@ async def test_controls_are_drawn_among_tokens_that_count(ground: Ground) -> Non
     assert len(drawn) > 1
 
 
-async def test_without_controls_of_its_own_an_account_has_everybodys(ground: Ground) -> None:
+async def test_without_controls_of_its_own_an_account_has_everybodys(ground: FlagGround) -> None:
     one, other = await ground.account(), await ground.account(LP, "mite-two")
     first, second = await ground.flag(one, "drains"), await ground.flag(other, "drains", OTHER)
     await ground.index.execute("DELETE FROM accounts.flag WHERE control_of = $1", first)
@@ -222,7 +224,7 @@ async def test_without_controls_of_its_own_an_account_has_everybodys(ground: Gro
     assert found[10**9].decided == 0
 
 
-async def test_what_is_told_of_flags(ground: Ground) -> None:
+async def test_what_is_told_of_flags(ground: FlagGround) -> None:
     account = await ground.account()
     proved, waits = await ground.flag(account, "drains"), await ground.flag(account, "dead")
     flagged_s = ground.at.timestamp_s
@@ -251,7 +253,7 @@ async def test_what_is_told_of_flags(ground: Ground) -> None:
     assert "No flag" in nothing.text
 
 
-async def test_it_is_bought_in_the_pool_where_most_is_traded(ground: Ground) -> None:
+async def test_it_is_bought_in_the_pool_where_most_is_traded(ground: FlagGround) -> None:
     """A pool beside it, of whoever flags, is not what is looked at."""
     flag = await ground.flag(await ground.account(), "drains")
     row = await ground.index.fetchrow("SELECT pool, liquidity FROM accounts.flag WHERE id = $1", flag)

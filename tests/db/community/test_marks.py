@@ -11,7 +11,7 @@ from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names
 from roundtrip.store.community.public_names import MAX_SAID
-from support.flagged import FLAGGER, HIS_KIN, HIS_PURSE, LP, OTHER, TOKENS, Ground, burns
+from support.flagged import FLAGGER, HIS_KIN, HIS_PURSE, LP, OTHER, TOKENS, FlagGround, burns
 from support.marking import STRANGERS, TARGET, all_say, marked, read_names
 from support.told_winners import BUYERS, buys, pays
 from unit.venues.network import address
@@ -19,7 +19,7 @@ from unit.venues.network import address
 # --- what is public --------------------------------------------------------------------------------
 
 
-async def test_three_people_name_a_wallet(ground: Ground) -> None:
+async def test_three_people_name_a_wallet(ground: FlagGround) -> None:
     await all_say(ground, *STRANGERS[:2], name="Old fox", mark="good")
     found = await read_names(ground)
     assert found.rows == []
@@ -36,20 +36,20 @@ async def test_three_people_name_a_wallet(ground: Ground) -> None:
     assert (found.block, found.block_time.timestamp()) == (ground.at.number, ground.at.timestamp_s)
 
 
-async def test_three_people_mark_a_wallet_and_others_contradict(ground: Ground) -> None:
+async def test_three_people_mark_a_wallet_and_others_contradict(ground: FlagGround) -> None:
     await all_say(ground, *STRANGERS, mark="scam")
     await all_say(ground, *BUYERS[3:7], mark="good")
     (row,) = (await read_names(ground)).rows
     assert [(one.mark, one.people) for one in row.marks] == [("good", 4), ("scam", 3)]
 
 
-async def test_what_most_say_comes_first(ground: Ground) -> None:
+async def test_what_most_say_comes_first(ground: FlagGround) -> None:
     await all_say(ground, *BUYERS[:3], about=BUYERS[10], mark="bad")
     await all_say(ground, *BUYERS[3:7], about=BUYERS[11], mark="bad")
     assert [row.wallet for row in (await read_names(ground)).rows] == [BUYERS[11], BUYERS[10]]
 
 
-async def test_accounts_of_one_purse_push_nobody_out(ground: Ground) -> None:
+async def test_accounts_of_one_purse_push_nobody_out(ground: FlagGround) -> None:
     """However many there are: three hundred wallets, each marked and named by four of them."""
     own = [address(0xD00 + n) for n in range(4)]
     await ground.block(*(pays(HIS_PURSE, one) for one in own))
@@ -69,7 +69,7 @@ async def test_accounts_of_one_purse_push_nobody_out(ground: Ground) -> None:
     assert "more" not in found.text
 
 
-async def test_of_a_wallet_with_many_names_those_are_shown_that_most_gave(ground: Ground) -> None:
+async def test_of_a_wallet_with_many_names_those_are_shown_that_most_gave(ground: FlagGround) -> None:
     for n in range(MAX_SAID + 3):
         await ground.index.execute(
             "INSERT INTO accounts.public_name VALUES (decode($1, 'hex'), 'name', $2, $2, $3, $4)",
@@ -85,7 +85,7 @@ async def test_of_a_wallet_with_many_names_those_are_shown_that_most_gave(ground
 # --- found by name ---------------------------------------------------------------------------------
 
 
-async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
+async def test_a_wallet_is_found_by_its_name(ground: FlagGround) -> None:
     await all_say(ground, *STRANGERS, name="Old fox")
     await all_say(ground, *BUYERS[3:7], about=BUYERS[10], name="oldfox")
     await all_say(ground, *BUYERS[7:9], about=BUYERS[11], name="Wolf")
@@ -101,7 +101,7 @@ async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
 
 
 @pytest.mark.parametrize("name", ["usdg", "WETH", "eth", "0xabc"])
-async def test_no_wallet_is_taken_for_money_or_an_address(ground: Ground, name: str) -> None:
+async def test_no_wallet_is_taken_for_money_or_an_address(ground: FlagGround, name: str) -> None:
     await all_say(ground, *STRANGERS, name=name)
     assert len((await read_names(ground)).rows) == 1
     assert (await find(ground.ctx, LookUpParams(name))).answer.kind == "nothing"
@@ -110,7 +110,7 @@ async def test_no_wallet_is_taken_for_money_or_an_address(ground: Ground, name: 
 # --- farming ---------------------------------------------------------------------------------------
 
 
-async def test_three_fresh_accounts_name_nobody(ground: Ground) -> None:
+async def test_three_fresh_accounts_name_nobody(ground: FlagGround) -> None:
     await all_say(ground, *STRANGERS, days_old=6.9, name="Thief", mark="scam")
     assert (await read_names(ground)).rows == []
     for _ in range(2):
@@ -118,7 +118,7 @@ async def test_three_fresh_accounts_name_nobody(ground: Ground) -> None:
     assert len((await read_names(ground)).rows) == 1
 
 
-async def test_three_fresh_wallets_of_old_accounts_name_nobody(ground: Ground) -> None:
+async def test_three_fresh_wallets_of_old_accounts_name_nobody(ground: FlagGround) -> None:
     fresh = [address(0xE00 + n) for n in range(3)]
     await ground.block(*(pays(address(0xE80 + n), one) for n, one in enumerate(fresh)))
     await ground.block(*(buys(one, 0.1, OTHER) for one in fresh))
@@ -126,7 +126,7 @@ async def test_three_fresh_wallets_of_old_accounts_name_nobody(ground: Ground) -
     assert (await read_names(ground)).rows == []
 
 
-async def test_wallets_that_never_traded_name_nobody(ground: Ground) -> None:
+async def test_wallets_that_never_traded_name_nobody(ground: FlagGround) -> None:
     idle = [address(0xE00 + n) for n in range(3)]
     await ground.block(*(pays(address(0xE80 + n), one) for n, one in enumerate(idle)))
     await ground.block(after_s=2 * 86_400)
@@ -136,7 +136,7 @@ async def test_wallets_that_never_traded_name_nobody(ground: Ground) -> None:
     assert len((await read_names(ground)).rows) == 1
 
 
-async def test_three_old_wallets_of_one_funder_name_nobody(ground: Ground) -> None:
+async def test_three_old_wallets_of_one_funder_name_nobody(ground: FlagGround) -> None:
     own = [FLAGGER, HIS_KIN, address(0xD1)]
     await ground.block(pays(HIS_PURSE, own[2]))
     await ground.block(*(buys(one, 0.1, OTHER) for one in own), after_s=2 * 86_400)
@@ -146,7 +146,7 @@ async def test_three_old_wallets_of_one_funder_name_nobody(ground: Ground) -> No
     assert [one.people for one in (await read_names(ground)).rows[0].names] == [3]
 
 
-async def test_nobody_names_himself(ground: Ground) -> None:
+async def test_nobody_names_himself(ground: FlagGround) -> None:
     await all_say(ground, *STRANGERS[:2], name="Saint")
     own = await ground.account(TARGET, "mite-self")
     with pytest.raises(CallerFault, match="your own wallet") as raised:
@@ -161,7 +161,7 @@ async def test_nobody_names_himself(ground: Ground) -> None:
     assert (await read_names(ground)).rows == []
 
 
-async def test_kin_of_the_wallet_do_not_name_it(ground: Ground) -> None:
+async def test_kin_of_the_wallet_do_not_name_it(ground: FlagGround) -> None:
     await ground.block(buys(HIS_KIN, 0.1, OTHER), after_s=86_401)
     await all_say(ground, *STRANGERS[:2], HIS_KIN, about=FLAGGER, mark="good")
     assert (await read_names(ground)).rows == []
@@ -170,7 +170,7 @@ async def test_kin_of_the_wallet_do_not_name_it(ground: Ground) -> None:
 # --- the act ---------------------------------------------------------------------------------------
 
 
-async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> None:
+async def test_a_name_and_a_mark_are_given_and_taken_back(ground: FlagGround) -> None:
     account = await ground.account()
     first = await marked(ground, account, name="  Old   fox ")
     assert (first.name, first.mark, first.wallets) == ("Old fox", None, 1)
@@ -198,7 +198,7 @@ async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> Non
         {"name": "<b>"},
     ],
 )
-async def test_what_is_no_name_is_refused(ground: Ground, expected: dict[str, object]) -> None:
+async def test_what_is_no_name_is_refused(ground: FlagGround, expected: dict[str, object]) -> None:
     account = await ground.account()
     with pytest.raises(CallerFault) as raised:
         await marked(ground, account, TARGET, **expected)
@@ -209,7 +209,7 @@ async def test_what_is_no_name_is_refused(ground: Ground, expected: dict[str, ob
     assert raised.value.code == "bad_address"
 
 
-async def test_an_account_marks_so_many_wallets(ground: Ground) -> None:
+async def test_an_account_marks_so_many_wallets(ground: FlagGround) -> None:
     account = await ground.account()
     await ground.index.execute(
         "INSERT INTO accounts.mark (account_id, wallet, mark, made_at)"
@@ -225,7 +225,7 @@ async def test_an_account_marks_so_many_wallets(ground: Ground) -> None:
 # --- what an account knows of itself ---------------------------------------------------------------
 
 
-async def test_an_account_knows_how_its_flags_went(ground: Ground) -> None:
+async def test_an_account_knows_how_its_flags_went(ground: FlagGround) -> None:
     account = await ground.account()
     await ground.flag(account, "drains")
     await ground.flag(account, "drains", OTHER)
@@ -239,7 +239,7 @@ async def test_an_account_knows_how_its_flags_went(ground: Ground) -> None:
     assert "1 of your 3 decided flags proved right." in found.text
 
 
-async def test_beside_it_stands_what_chance_proved(ground: Ground) -> None:
+async def test_beside_it_stands_what_chance_proved(ground: FlagGround) -> None:
     account = await ground.account()
     flag = await ground.flag(account, "drains")
     await ground.index.execute(

@@ -19,7 +19,7 @@ from roundtrip.store.index import addresses
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
 from support.databases import needs_one_server
-from support.flagged import OTHER, Ground
+from support.flagged import OTHER, FlagGround
 from support.hex_columns import as_address
 from support.marking import STRANGERS, all_say, marked, read_names
 from support.marks_rules import WalletMark, public_marks
@@ -28,7 +28,7 @@ from unit.venues.network import address
 
 
 async def test_what_is_taken_back_is_public_no_more_and_what_stays_is_not_written_again(
-    ground: Ground,
+    ground: FlagGround,
 ) -> None:
     await all_say(ground, *STRANGERS, name="Old fox", mark="bad")
     await all_say(ground, *BUYERS[3:6], about=BUYERS[10], mark="bad")
@@ -44,7 +44,7 @@ async def test_what_is_taken_back_is_public_no_more_and_what_stays_is_not_writte
     assert (await read_names(ground)).rows == []
 
 
-async def test_the_job_counts_and_wishes_for_itself(ground: Ground) -> None:
+async def test_the_job_counts_and_wishes_for_itself(ground: FlagGround) -> None:
     await all_say(ground, *STRANGERS, name="Old fox")
     await jobs.enqueue(ground.index, "names", "public")
     worker = Worker(ground.ctx, {"names": KINDS["names"]}, lambda: 0.5)
@@ -57,7 +57,7 @@ async def test_the_job_counts_and_wishes_for_itself(ground: Ground) -> None:
     assert wished.last_error is None
 
 
-async def test_without_an_index_the_job_leaves_what_was_public(ground: Ground) -> None:
+async def test_without_an_index_the_job_leaves_what_was_public(ground: FlagGround) -> None:
     await all_say(ground, *STRANGERS, name="Old fox")
     await read_names(ground)
     await ground.index.execute("DELETE FROM facts.cursor")
@@ -67,7 +67,7 @@ async def test_without_an_index_the_job_leaves_what_was_public(ground: Ground) -
 
 @needs_one_server
 @pytest.mark.parametrize("seed", range(12))
-async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) -> None:
+async def test_what_is_counted_is_what_the_rules_say(ground: FlagGround, seed: int) -> None:
     """Marks strewn over wallets whose origins are strewn, too."""
     dice = random.Random(seed)
     wallets = [*BUYERS[:8], *(address(0xD00 + n) for n in range(12))]

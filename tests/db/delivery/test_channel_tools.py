@@ -20,7 +20,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import NewChannel
-from support.channels import NO_ANSWER, NOW_S, OK, WAIT_S, Street, answered
+from support.channels import NO_ANSWER, NOW_S, OK, WAIT_S, ChannelStreet, answered
 from support.paying import answer_of
 
 TOOLS = {one.name: one for one in OPERATIONS}
@@ -29,28 +29,28 @@ WINDOW = 600.0
 
 
 @pytest.fixture
-async def street(url: str) -> AsyncIterator[Street]:
+async def street(url: str) -> AsyncIterator[ChannelStreet]:
     async with asyncpg.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool:
         await pool.execute("TRUNCATE jobs.job; TRUNCATE accounts.channel_attempt")
-        yield Street(pool)
+        yield ChannelStreet(pool)
 
 
-async def set_to(street: Street, account: Account, url: str) -> dict[str, Any]:
+async def set_to(street: ChannelStreet, account: Account, url: str) -> dict[str, Any]:
     return await answer_of(street.ctx, "set_webhook", account, url=url)
 
 
-async def refused(street: Street, name: str, account: Account, /, **given: Any) -> RoundtripError:
+async def refused(street: ChannelStreet, name: str, account: Account, /, **given: Any) -> RoundtripError:
     with pytest.raises(RoundtripError) as caught:
         await answer_of(street.ctx, name, account, **given)
     return caught.value
 
 
-async def listed(street: Street, account: Account) -> list[dict[str, Any]]:
+async def listed(street: ChannelStreet, account: Account) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = (await answer_of(street.ctx, "list_channels", account))["channels"]
     return found
 
 
-async def attempts(street: Street) -> int:
+async def attempts(street: ChannelStreet) -> int:
     count: int = await street.pool.fetchval("SELECT count(*) FROM accounts.channel_attempt")
     return count
 
@@ -68,7 +68,7 @@ def test_the_rows_of_the_table() -> None:
 # --- setting ---------------------------------------------------------------------------------------
 
 
-async def test_a_webhook_is_tested_and_then_kept(street: Street) -> None:
+async def test_a_webhook_is_tested_and_then_kept(street: ChannelStreet) -> None:
     account = await street.account()
     answer = await set_to(street, account, "https://A.example/alerts?x=1")
     (test,) = street.servers.sent
@@ -109,7 +109,7 @@ async def test_a_webhook_is_tested_and_then_kept(street: Street) -> None:
         ("https://a.example/?token=x", "https://a.example/…"),
     ],
 )
-async def test_of_a_url_its_beginning_is_shown(street: Street, given: str, shown: str) -> None:
+async def test_of_a_url_its_beginning_is_shown(street: ChannelStreet, given: str, shown: str) -> None:
     assert (await set_to(street, await street.account(), given))["channel"]["target"] == shown
 
 
@@ -117,7 +117,9 @@ async def test_of_a_url_its_beginning_is_shown(street: Street, given: str, shown
     ("reply", "said"),
     [(answered(500), "answered 500"), (answered(301), "answered 301"), (NO_ANSWER, "no answer within 10 s")],
 )
-async def test_where_the_test_does_not_arrive_nothing_is_kept(street: Street, reply: Any, said: str) -> None:
+async def test_where_the_test_does_not_arrive_nothing_is_kept(
+    street: ChannelStreet, reply: Any, said: str
+) -> None:
     account = await street.account()
     street.servers.otherwise = reply
     error = await refused(street, "set_webhook", account, url="https://a.example/x")
@@ -130,14 +132,16 @@ async def test_where_the_test_does_not_arrive_nothing_is_kept(street: Street, re
     "wrong",
     ["http://a.example/", "https://127.0.0.1/", "https://u:p@a.example/", "ftp://a.example/", "x", ""],
 )
-async def test_what_may_not_be_sent_to_is_refused_before_anything_is_sent(street: Street, wrong: str) -> None:
+async def test_what_may_not_be_sent_to_is_refused_before_anything_is_sent(
+    street: ChannelStreet, wrong: str
+) -> None:
     account = await street.account()
     assert (await refused(street, "set_webhook", account, url=wrong)).code == "bad_input"
     assert street.servers.sent == []
     assert await attempts(street) == 0
 
 
-async def test_a_url_has_three_hundred_characters_at_most(street: Street) -> None:
+async def test_a_url_has_three_hundred_characters_at_most(street: ChannelStreet) -> None:
     account = await street.account()
     base = "https://a.example/"
     await set_to(street, account, base + "x" * (300 - len(base)))
@@ -146,7 +150,7 @@ async def test_a_url_has_three_hundred_characters_at_most(street: Street) -> Non
     ).code == "bad_input"
 
 
-async def test_a_webhook_of_discord_is_a_channel_of_its_own_kind(street: Street) -> None:
+async def test_a_webhook_of_discord_is_a_channel_of_its_own_kind(street: ChannelStreet) -> None:
     account = await street.account()
     answer = await set_to(street, account, DISCORD)
     assert (answer["secret"], answer["shownOnce"]) == (None, False)
@@ -164,7 +168,7 @@ async def test_a_webhook_of_discord_is_a_channel_of_its_own_kind(street: Street)
     assert "it buys" in street.servers.sent[1].said["content"]
 
 
-async def test_a_webhook_that_discord_no_longer_knows_is_removed(street: Street) -> None:
+async def test_a_webhook_that_discord_no_longer_knows_is_removed(street: ChannelStreet) -> None:
     account = await street.account()
     answer = await set_to(street, account, DISCORD)
     street.servers.otherwise = PostReply(404, None, None, 3, b'{"code": 10015}')
@@ -173,7 +177,7 @@ async def test_a_webhook_that_discord_no_longer_knows_is_removed(street: Street)
     assert (await street.channel(answer["channel"]["id"])).state == "removed"
 
 
-async def test_the_same_url_again_replaces_the_secret(street: Street) -> None:
+async def test_the_same_url_again_replaces_the_secret(street: ChannelStreet) -> None:
     account = await street.account()
     first = await set_to(street, account, "https://a.example/x")
     again = await set_to(street, account, "https://a.example/x")
@@ -187,7 +191,9 @@ async def test_the_same_url_again_replaces_the_secret(street: Street) -> None:
     assert Seal(street.key).unseal(sealed) == again["secret"]
 
 
-async def test_set_again_a_channel_that_fails_is_live_and_what_waited_goes_at_once(street: Street) -> None:
+async def test_set_again_a_channel_that_fails_is_live_and_what_waited_goes_at_once(
+    street: ChannelStreet,
+) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     street.servers.otherwise = answered(500)
@@ -201,7 +207,7 @@ async def test_set_again_a_channel_that_fails_is_live_and_what_waited_goes_at_on
     assert await street.states(channel_id) == ["delivered"]
 
 
-async def test_set_again_a_channel_that_is_off_is_live(street: Street) -> None:
+async def test_set_again_a_channel_that_is_off_is_live(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", channel_id)
@@ -212,7 +218,7 @@ async def test_set_again_a_channel_that_is_off_is_live(street: Street) -> None:
     assert await street.states(channel_id) == ["delivered"]
 
 
-async def test_an_account_has_five_channels_whoever_comes_at_once(street: Street) -> None:
+async def test_an_account_has_five_channels_whoever_comes_at_once(street: ChannelStreet) -> None:
     account = await street.account()
     for n in range(MAX_CHANNELS - 1):
         await street.webhook(account, f"n{n}.example")
@@ -229,7 +235,7 @@ async def test_an_account_has_five_channels_whoever_comes_at_once(street: Street
     assert (await set_to(street, account, "https://n0.example/alerts"))["replaced"] is True
 
 
-async def test_a_channel_that_another_is_just_making_is_counted(street: Street) -> None:
+async def test_a_channel_that_another_is_just_making_is_counted(street: ChannelStreet) -> None:
     account = await street.account()
     for n in range(MAX_CHANNELS - 1):
         await street.webhook(account, f"n{n}.example")
@@ -250,7 +256,7 @@ async def test_a_channel_that_another_is_just_making_is_counted(street: Street) 
     assert len(await listed(street, account)) == MAX_CHANNELS
 
 
-async def test_an_account_may_try_so_many_targets_in_ten_minutes(street: Street) -> None:
+async def test_an_account_may_try_so_many_targets_in_ten_minutes(street: ChannelStreet) -> None:
     account, other = await street.account(), await street.account()
     street.servers.otherwise = answered(500)
     for n in range(ATTEMPTS_OF_ACCOUNT):
@@ -267,7 +273,7 @@ async def test_an_account_may_try_so_many_targets_in_ten_minutes(street: Street)
     assert (await refused(street, "set_webhook", account, url="https://a.example/")).code == "bad_input"
 
 
-async def test_at_a_host_so_many_tries_may_fail_in_ten_minutes(street: Street) -> None:
+async def test_at_a_host_so_many_tries_may_fail_in_ten_minutes(street: ChannelStreet) -> None:
     owner, *accounts = [await street.account() for _ in range(ATTEMPTS_OF_HOST + 3)]
     await set_to(street, owner, "https://a.example/0")
     street.servers.otherwise = answered(500)
@@ -285,19 +291,19 @@ async def test_at_a_host_so_many_tries_may_fail_in_ten_minutes(street: Street) -
     await set_to(street, owner, "https://a.example/1")
 
 
-async def test_tries_that_arrive_count_against_no_host(street: Street) -> None:
+async def test_tries_that_arrive_count_against_no_host(street: ChannelStreet) -> None:
     for n in range(ATTEMPTS_OF_HOST + 1):
         await set_to(street, await street.account(), f"https://a.example/{n}")
     assert len(street.servers.sent) == ATTEMPTS_OF_HOST + 1
 
 
-async def test_everybodys_webhooks_of_discord_have_limits_of_their_own(street: Street) -> None:
+async def test_everybodys_webhooks_of_discord_have_limits_of_their_own(street: ChannelStreet) -> None:
     for n in range(ATTEMPTS_OF_HOST + 1):
         await set_to(street, await street.account(), DISCORD.replace("1234567890", f"1{n:09}"))
     assert len(street.servers.sent) == ATTEMPTS_OF_HOST + 1
 
 
-async def test_a_context_that_was_given_nothing_sends_nothing(street: Street) -> None:
+async def test_a_context_that_was_given_nothing_sends_nothing(street: ChannelStreet) -> None:
     assert Context.__dataclass_fields__["outward"].default is CLOSED
     assert not (await CLOSED.poster.post(Target("https://a.example/", "a.example", 443), b"", {})).ok
     with pytest.raises(Unsealable):
@@ -307,7 +313,7 @@ async def test_a_context_that_was_given_nothing_sends_nothing(street: Street) ->
 # --- removing --------------------------------------------------------------------------------------
 
 
-async def test_a_channel_is_removed_and_removed_again(street: Street) -> None:
+async def test_a_channel_is_removed_and_removed_again(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     street.servers.otherwise = answered(500)
@@ -324,12 +330,12 @@ async def test_a_channel_is_removed_and_removed_again(street: Street) -> None:
 
 
 @pytest.mark.parametrize("wrong", [10**15, 2**63 - 1, 2**63, 0, -1, "1"])
-async def test_there_has_to_be_such_a_channel(street: Street, wrong: Any) -> None:
+async def test_there_has_to_be_such_a_channel(street: ChannelStreet, wrong: Any) -> None:
     account = await street.account()
     assert (await refused(street, "remove_channel", account, id=wrong)).code == "bad_input"
 
 
-async def test_another_accounts_channel_cannot_be_told_from_none(street: Street) -> None:
+async def test_another_accounts_channel_cannot_be_told_from_none(street: ChannelStreet) -> None:
     account, other = await street.account(), await street.account()
     theirs = await street.webhook(other)
     error = await refused(street, "remove_channel", account, id=theirs)
@@ -338,7 +344,7 @@ async def test_another_accounts_channel_cannot_be_told_from_none(street: Street)
     assert await listed(street, account) == []
 
 
-async def test_what_is_told_of_a_channel_that_fails(street: Street) -> None:
+async def test_what_is_told_of_a_channel_that_fails(street: ChannelStreet) -> None:
     account = await street.account()
     await street.webhook(account)
     street.servers.otherwise = answered(503)

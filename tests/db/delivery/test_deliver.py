@@ -12,17 +12,17 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
-from support.channels import NO_ANSWER, OK, WAIT_S, Street, answered
+from support.channels import NO_ANSWER, OK, WAIT_S, ChannelStreet, answered
 
 
-async def claimed(street: Street) -> Job:
+async def claimed(street: ChannelStreet) -> Job:
     """As another worker takes it."""
     async with street.pool.acquire() as connection:
         (job,) = await jobs.claim(connection, ["deliver"], 10, 30, street.now())
     return job
 
 
-async def test_an_alert_arrives_and_is_written_down(street: Street) -> None:
+async def test_an_alert_arrives_and_is_written_down(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     (row,) = await street.alert(account, "0xaa buys")
@@ -45,7 +45,7 @@ async def test_an_alert_arrives_and_is_written_down(street: Street) -> None:
     assert [tuple(one) for one in tries] == [(1, 200, None, 3)]
 
 
-async def test_they_arrive_in_order_and_the_rest_in_the_next_run(street: Street) -> None:
+async def test_they_arrive_in_order_and_the_rest_in_the_next_run(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     for n in range(MAX_A_RUN + 1):
@@ -59,7 +59,9 @@ async def test_they_arrive_in_order_and_the_rest_in_the_next_run(street: Street)
     assert await street.run() == 0
 
 
-async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end(street: Street) -> None:
+async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end(
+    street: ChannelStreet,
+) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await street.alert(account, "one")
@@ -87,7 +89,7 @@ async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end
 
 
 @pytest.mark.parametrize("back_s", [3600, 86_400])
-async def test_a_clock_that_is_put_back_makes_no_message_wait(street: Street, back_s: int) -> None:
+async def test_a_clock_that_is_put_back_makes_no_message_wait(street: ChannelStreet, back_s: int) -> None:
     """Whose server checks when it was sent refuses what a clock sends that is ahead."""
     account = await street.account()
     channel_id = await street.webhook(account)
@@ -109,7 +111,7 @@ async def test_a_clock_that_is_put_back_makes_no_message_wait(street: Street, ba
 
 @pytest.mark.parametrize("moved_s", [-86_400, -3600, 3600])
 async def test_a_clock_that_is_set_while_a_message_is_sent_sends_it_once(
-    street: Street, moved_s: int
+    street: ChannelStreet, moved_s: int
 ) -> None:
     """By its new clock the worker's own claim is over, or from no right clock."""
     account = await street.account()
@@ -131,7 +133,7 @@ async def test_a_clock_that_is_set_while_a_message_is_sent_sends_it_once(
     assert await street.states(channel_id) == ["delivered"]
 
 
-async def test_a_run_ends_in_time_though_the_clock_is_put_back(street: Street) -> None:
+async def test_a_run_ends_in_time_though_the_clock_is_put_back(street: ChannelStreet) -> None:
     """One that goes on until it is cut sends all of it again."""
     account = await street.account()
     channel_id = await street.webhook(account)
@@ -156,7 +158,7 @@ async def test_a_run_ends_in_time_though_the_clock_is_put_back(street: Street) -
 
 
 @pytest.mark.parametrize("how", ["its job failed", "its last try was used up"])
-async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how: str) -> None:
+async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: ChannelStreet, how: str) -> None:
     """No message waits for a later time, but the job that sends them does."""
     account = await street.account()
     channel_id = await street.webhook(account)
@@ -184,7 +186,7 @@ async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how:
     assert "waiting" not in await street.states(channel_id)
 
 
-async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: Street) -> None:
+async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     for n in range(5):
@@ -203,7 +205,7 @@ async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: S
     assert (back.state, back.failing_since, back.failures, back.last_error) == ("live", None, 0, None)
 
 
-async def test_nothing_is_sent_while_a_channel_rests_whatever_is_new(street: Street) -> None:
+async def test_nothing_is_sent_while_a_channel_rests_whatever_is_new(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     street.servers.otherwise = answered(500)
@@ -219,7 +221,7 @@ async def test_nothing_is_sent_while_a_channel_rests_whatever_is_new(street: Str
     assert await street.states(channel_id) == ["delivered", "delivered"]
 
 
-async def test_one_that_is_refused_for_ever_does_not_hold_up_the_others(street: Street) -> None:
+async def test_one_that_is_refused_for_ever_does_not_hold_up_the_others(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     street.servers.replies["a.example"] = [answered(400)] * 3
@@ -244,7 +246,7 @@ async def test_one_that_is_refused_for_ever_does_not_hold_up_the_others(street: 
     assert await street.due_in_s(channel_id) == WAITS_S[IN_ORDER_TRIES + 1] - WAITS_S[0]
 
 
-async def test_retry_after_is_waited_for_and_no_longer_than_the_longest_wait(street: Street) -> None:
+async def test_retry_after_is_waited_for_and_no_longer_than_the_longest_wait(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await street.alert(account, "one")
@@ -256,7 +258,9 @@ async def test_retry_after_is_waited_for_and_no_longer_than_the_longest_wait(str
         street.at_s += waits
 
 
-async def test_killed_between_sending_and_writing_it_is_sent_again_under_the_same_id(street: Street) -> None:
+async def test_killed_between_sending_and_writing_it_is_sent_again_under_the_same_id(
+    street: ChannelStreet,
+) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await street.alert(account, "one")
@@ -270,7 +274,7 @@ async def test_killed_between_sending_and_writing_it_is_sent_again_under_the_sam
     assert await street.states(channel_id) == ["delivered"]
 
 
-async def test_of_two_workers_that_both_sent_one_writes(street: Street) -> None:
+async def test_of_two_workers_that_both_sent_one_writes(street: ChannelStreet) -> None:
     """The first was slow, and its lease was over."""
     account = await street.account()
     channel_id = await street.webhook(account)
@@ -291,7 +295,7 @@ async def test_of_two_workers_that_both_sent_one_writes(street: Street) -> None:
     assert (await street.channel(channel_id)).failures == 1
 
 
-async def test_two_workers_never_run_one_channel_at_once(street: Street) -> None:
+async def test_two_workers_never_run_one_channel_at_once(street: ChannelStreet) -> None:
     account = await street.account()
     await street.webhook(account)
     await street.alert(account, "one")
@@ -307,7 +311,7 @@ async def test_two_workers_never_run_one_channel_at_once(street: Street) -> None
     assert [one.said["rows"][0]["text"] for one in street.servers.sent] == ["one", "two"]
 
 
-async def test_a_target_that_hangs_holds_one_place(street: Street) -> None:
+async def test_a_target_that_hangs_holds_one_place(street: ChannelStreet) -> None:
     account = await street.account()
     hanging = await street.webhook(account, "hangs.example")
     owners = [await street.account() for _ in range(3)]
@@ -331,7 +335,7 @@ async def test_a_target_that_hangs_holds_one_place(street: Street) -> None:
     assert len(await street.states(hanging)) == 10
 
 
-async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: Street) -> None:
+async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: ChannelStreet) -> None:
     """All places but one worker's are taken by those that are always busy."""
     busy = [await street.account() for _ in range(2)]
     for n, account in enumerate(busy):
@@ -352,7 +356,7 @@ async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: Str
     assert await street.states(channel_id) == ["delivered"]
 
 
-async def test_what_is_wished_for_while_it_runs_goes_behind_what_waits(street: Street) -> None:
+async def test_what_is_wished_for_while_it_runs_goes_behind_what_waits(street: ChannelStreet) -> None:
     account, late = await street.account(), await street.account()
     await street.webhook(account)
     channel_id = await street.webhook(late, "late.example")
@@ -371,7 +375,7 @@ async def test_what_is_wished_for_while_it_runs_goes_behind_what_waits(street: S
     assert first.key == str(channel_id)
 
 
-async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) -> None:
+async def test_gone_removes_the_channel_and_the_others_are_told(street: ChannelStreet) -> None:
     account = await street.account()
     gone, other = await street.webhook(account, "gone.example"), await street.webhook(account, "b.example")
     street.servers.replies["gone.example"] = [answered(410)]
@@ -398,7 +402,7 @@ async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) 
     assert len(street.servers.ids("gone.example")) == 1
 
 
-async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street: Street) -> None:
+async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street: ChannelStreet) -> None:
     account = await street.account()
     dead, other = await street.webhook(account, "dead.example"), await street.webhook(account, "b.example")
     street.servers.replies["dead.example"] = [answered(500)] * 1000
@@ -422,7 +426,7 @@ async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street:
     assert (await street.channel(other)).state == "live"
 
 
-async def test_failures_of_long_ago_do_not_switch_it_off(street: Street) -> None:
+async def test_failures_of_long_ago_do_not_switch_it_off(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     street.servers.otherwise = answered(500)
@@ -438,7 +442,7 @@ async def test_failures_of_long_ago_do_not_switch_it_off(street: Street) -> None
     assert (found.state, found.failures, found.failing_since) == ("failing", 1, street.now())
 
 
-async def test_what_is_removed_while_it_is_sent_stays_removed(street: Street) -> None:
+async def test_what_is_removed_while_it_is_sent_stays_removed(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await street.alert(account, "one")
@@ -457,7 +461,9 @@ async def test_what_is_removed_while_it_is_sent_stays_removed(street: Street) ->
     assert await street.run() == 0
 
 
-async def test_what_was_wished_for_just_before_a_channel_was_removed_is_dropped(street: Street) -> None:
+async def test_what_was_wished_for_just_before_a_channel_was_removed_is_dropped(
+    street: ChannelStreet,
+) -> None:
     """Its transaction saw the channel, and ended after it was removed."""
     account = await street.account()
     channel_id = await street.webhook(account)
@@ -469,7 +475,7 @@ async def test_what_was_wished_for_just_before_a_channel_was_removed_is_dropped(
     assert street.servers.sent == []
 
 
-async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(street: Street) -> None:
+async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(street: ChannelStreet) -> None:
     account = await street.account()
     await street.webhook(account)
     made = await street.alert(account, "one")
@@ -486,7 +492,7 @@ async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(stre
     assert {one.said["rows"][0]["id"] for one in (result, taken_back)} == {made[0].id}
 
 
-async def test_where_no_row_is_kept_any_more_nothing_is_sent(street: Street) -> None:
+async def test_where_no_row_is_kept_any_more_nothing_is_sent(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await street.alert(account, "one")
@@ -496,7 +502,7 @@ async def test_where_no_row_is_kept_any_more_nothing_is_sent(street: Street) -> 
     assert street.servers.sent == []
 
 
-async def test_chats_are_told_ten_rows_a_message(street: Street) -> None:
+async def test_chats_are_told_ten_rows_a_message(street: ChannelStreet) -> None:
     account = await street.account()
     async with street.pool.acquire() as connection:
         new = channels.NewChannel("telegram", b"77", "Ann", None)

@@ -22,7 +22,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.channels import ACTIVE, MAX_TRIES
 from roundtrip.jobs.kinds.deliver import deliver
 from roundtrip.store.server import jobs
-from support.channels import NO_ANSWER, OK, Street, answered
+from support.channels import NO_ANSWER, OK, ChannelStreet, answered
 from support.paying import answer_of
 from support.tables import own_database
 
@@ -34,7 +34,7 @@ REPLIES = {"ok": OK, "no": NO_ANSWER, "500": answered(500), "410": answered(410)
 class Deliveries(RuleBasedStateMachine):
     """``told``: of each channel, the alerts that were made while it was told of what happens."""
 
-    street: Street
+    street: ChannelStreet
     loop: asyncio.AbstractEventLoop
     account: Account
 
@@ -175,7 +175,7 @@ async def test_any_order_of_events(database_url: str) -> None:
         own_database(database_url, "deliver_model") as url,
         asyncpg.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool,
     ):
-        Deliveries.street = Street(pool)
+        Deliveries.street = ChannelStreet(pool)
         Deliveries.loop = asyncio.get_running_loop()
         bounded = settings(
             max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)

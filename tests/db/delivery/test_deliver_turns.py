@@ -15,11 +15,11 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import NewChannel
-from support.channels import NO_ANSWER, OK, WAIT_S, Street
+from support.channels import NO_ANSWER, OK, WAIT_S, ChannelStreet
 from support.paying import answer_of
 
 
-async def crowd(street: Street, owners: int, each: int, **of: Any) -> None:
+async def crowd(street: ChannelStreet, owners: int, each: int, **of: Any) -> None:
     """Accounts with hanging channels, and a message for each of them."""
     for n in range(owners):
         account = await street.account()
@@ -30,15 +30,15 @@ async def crowd(street: Street, owners: int, each: int, **of: Any) -> None:
         await street.alert(account, "for a tarpit")
 
 
-def worker_of(street: Street) -> Worker[Context]:
+def worker_of(street: ChannelStreet) -> Worker[Context]:
     return Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
 
 
-def sent_to(street: Street, host: str) -> list[str]:
+def sent_to(street: ChannelStreet, host: str) -> list[str]:
     return [row["text"] for one in street.servers.sent if one.to.host == host for row in one.said["rows"]]
 
 
-async def end(street: Street, begun: list[asyncio.Task[None]]) -> None:
+async def end(street: ChannelStreet, begun: list[asyncio.Task[None]]) -> None:
     street.servers.go.set()
     await asyncio.gather(*begun)
 
@@ -46,7 +46,7 @@ async def end(street: Street, begun: list[asyncio.Task[None]]) -> None:
 # --- slow targets ----------------------------------------------------------------------------------
 
 
-async def test_targets_known_as_slow_hold_places_of_their_own(street: Street) -> None:
+async def test_targets_known_as_slow_hold_places_of_their_own(street: ChannelStreet) -> None:
     await crowd(street, 40, 3, proven=True, took_ms=9_500)
     worker = worker_of(street)
     async with asyncio.timeout(WAIT_S):
@@ -61,7 +61,7 @@ async def test_targets_known_as_slow_hold_places_of_their_own(street: Street) ->
         await end(street, begun)
 
 
-async def test_a_run_that_takes_long_gives_its_place_to_others(street: Street) -> None:
+async def test_a_run_that_takes_long_gives_its_place_to_others(street: ChannelStreet) -> None:
     """Targets that nobody knows as slow take all places once."""
     await crowd(street, 80, 2, proven=True)
     worker = worker_of(street)
@@ -79,7 +79,7 @@ async def test_a_run_that_takes_long_gives_its_place_to_others(street: Street) -
         await end(street, begun)
 
 
-async def test_one_account_has_few_places_at_once_however_many_channels_it_has(street: Street) -> None:
+async def test_one_account_has_few_places_at_once_however_many_channels_it_has(street: ChannelStreet) -> None:
     await crowd(street, 1, 5, proven=True)
     async with asyncio.timeout(WAIT_S):
         begun = await worker_of(street).take()
@@ -89,7 +89,7 @@ async def test_one_account_has_few_places_at_once_however_many_channels_it_has(s
         await end(street, begun)
 
 
-async def test_how_long_answers_take_is_learned(street: Street) -> None:
+async def test_how_long_answers_take_is_learned(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account, proven=True)
     took: list[int] = []
@@ -109,7 +109,7 @@ async def test_how_long_answers_take_is_learned(street: Street) -> None:
 # --- what goes first -------------------------------------------------------------------------------
 
 
-async def test_warnings_do_not_wait_for_places_of_others(street: Street) -> None:
+async def test_warnings_do_not_wait_for_places_of_others(street: ChannelStreet) -> None:
     await crowd(street, 80, 2, proven=True)
     kind = KINDS["deliver"]
     assert kind.turns is not None
@@ -128,7 +128,7 @@ async def test_warnings_do_not_wait_for_places_of_others(street: Street) -> None
         await end(street, begun)
 
 
-async def test_a_warning_goes_before_what_does_not_fit_into_one_run(street: Street) -> None:
+async def test_a_warning_goes_before_what_does_not_fit_into_one_run(street: ChannelStreet) -> None:
     account = await street.account()
     await street.webhook(account, proven=True)
     for n in range(MAX_A_RUN + 5):
@@ -139,7 +139,7 @@ async def test_a_warning_goes_before_what_does_not_fit_into_one_run(street: Stre
     assert sent_to(street, "a.example") == ["your bag", *(str(n) for n in range(MAX_A_RUN + 5))]
 
 
-async def test_a_warning_goes_first_to_a_slow_target_and_in_order_to_another(street: Street) -> None:
+async def test_a_warning_goes_first_to_a_slow_target_and_in_order_to_another(street: ChannelStreet) -> None:
     account = await street.account()
     await street.webhook(account, "quick.example", proven=True)
     await street.webhook(account, "slow.example", proven=True, took_ms=5_000)
@@ -154,14 +154,14 @@ async def test_a_warning_goes_first_to_a_slow_target_and_in_order_to_another(str
 # --- targets that are not proven -------------------------------------------------------------------
 
 
-async def minute(street: Street) -> None:
+async def minute(street: ChannelStreet) -> None:
     """All that can be sent without time going on."""
     while await street.run():
         pass
 
 
 async def test_a_host_takes_sixty_rows_a_minute_of_those_that_did_not_prove_it_and_nothing_is_lost(
-    street: Street,
+    street: ChannelStreet,
 ) -> None:
     accounts = [await street.account() for _ in range(2)]
     ids = [await street.webhook(account) for account in accounts]
@@ -190,7 +190,7 @@ async def test_a_host_takes_sixty_rows_a_minute_of_those_that_did_not_prove_it_a
     assert sorted(owners.count(account.designation) for account in accounts) == [TURN_ROWS, 2 * TURN_ROWS]
 
 
-async def test_one_message_of_fifty_rows_and_no_other_fits_beside_a_second(street: Street) -> None:
+async def test_one_message_of_fifty_rows_and_no_other_fits_beside_a_second(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     for _ in range(2):
@@ -203,7 +203,7 @@ async def test_one_message_of_fifty_rows_and_no_other_fits_beside_a_second(stree
 
 
 async def test_who_has_proved_it_is_held_to_no_minute_and_not_held_up_by_others_at_its_host(
-    street: Street,
+    street: ChannelStreet,
 ) -> None:
     other, account = await street.account(), await street.account()
     held, free = await street.webhook(other), await street.webhook(account, proven=True)
@@ -215,7 +215,7 @@ async def test_who_has_proved_it_is_held_to_no_minute_and_not_held_up_by_others_
     assert await street.states(free) == ["delivered"] * 90
 
 
-async def test_a_minute_that_a_clock_ahead_began_holds_nobody(street: Street) -> None:
+async def test_a_minute_that_a_clock_ahead_began_holds_nobody(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     street.at_s += 3_600
@@ -228,7 +228,7 @@ async def test_a_minute_that_a_clock_ahead_began_holds_nobody(street: Street) ->
     assert await street.states(channel_id) == ["delivered"]
 
 
-async def test_a_message_whose_challenge_is_echoed_proves_the_channel(street: Street) -> None:
+async def test_a_message_whose_challenge_is_echoed_proves_the_channel(street: ChannelStreet) -> None:
     street.draw = lambda: secrets.token_bytes(32)
     account = await street.account()
     channel_id = await street.webhook(account)
@@ -248,11 +248,13 @@ async def test_a_message_whose_challenge_is_echoed_proves_the_channel(street: St
     assert challenges[2] is None
 
 
-async def set_to(street: Street, account: Account, host: str) -> dict[str, Any]:
+async def set_to(street: ChannelStreet, account: Account, host: str) -> dict[str, Any]:
     return await answer_of(street.ctx, "set_webhook", account, url=f"https://{host}/alerts")
 
 
-async def test_a_receiver_that_only_answers_2xx_is_set_and_is_sent_what_happens(street: Street) -> None:
+async def test_a_receiver_that_only_answers_2xx_is_set_and_is_sent_what_happens(
+    street: ChannelStreet,
+) -> None:
     """As the interface has it: the challenge is no condition."""
     account = await street.account()
     answer = await set_to(street, account, "plain.example")
@@ -263,7 +265,7 @@ async def test_a_receiver_that_only_answers_2xx_is_set_and_is_sent_what_happens(
     assert sent_to(street, "plain.example")[-1] == "one"
 
 
-async def test_who_echoes_the_challenge_of_the_test_is_proven_and_stays_so(street: Street) -> None:
+async def test_who_echoes_the_challenge_of_the_test_is_proven_and_stays_so(street: ChannelStreet) -> None:
     account = await street.account()
     street.servers.echoes.add("good.example")
     answer = await set_to(street, account, "good.example")
@@ -273,14 +275,14 @@ async def test_who_echoes_the_challenge_of_the_test_is_proven_and_stays_so(stree
     assert (await set_to(street, account, "good.example"))["channel"]["proven"] is True
 
 
-async def test_the_test_tells_how_long_answers_take(street: Street) -> None:
+async def test_the_test_tells_how_long_answers_take(street: ChannelStreet) -> None:
     account = await street.account()
     street.servers.otherwise = replace(OK, took_ms=9_500)
     answer = await set_to(street, account, "slow.example")
     assert (await street.channel(answer["channel"]["id"])).answers_ms == 9_500
 
 
-async def test_chats_need_not_prove_anything(street: Street) -> None:
+async def test_chats_need_not_prove_anything(street: ChannelStreet) -> None:
     account = await street.account()
     url = "https://discord.com/api/webhooks/1234567890/AbC-secret_token"
     assert (await answer_of(street.ctx, "set_webhook", account, url=url))["channel"]["proven"] is True

@@ -13,11 +13,11 @@ from roundtrip.domain.watch.channels import MAX_TRIES
 from roundtrip.services.runtime.notifiers import OtherKey, check_key
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.watch import alerts
-from support.channels import Street, answered
+from support.channels import ChannelStreet, answered
 from support.paying import answer_of
 
 
-async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
+async def test_a_fault_of_ours_is_nobodys_failure(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     street.key, good = b"x" * 32, street.key
@@ -38,7 +38,7 @@ async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
     assert await street.states(channel_id) == ["delivered"]
 
 
-async def test_without_a_bot_what_waits_for_a_chat_waits_on(street: Street) -> None:
+async def test_without_a_bot_what_waits_for_a_chat_waits_on(street: ChannelStreet) -> None:
     account = await street.account()
     async with street.pool.acquire() as connection:
         new = channels.NewChannel("telegram", b"77", "Ann", None)
@@ -54,7 +54,7 @@ async def test_without_a_bot_what_waits_for_a_chat_waits_on(street: Street) -> N
 
 
 async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
-    street: Street, monkeypatch: pytest.MonkeyPatch
+    street: ChannelStreet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
@@ -78,7 +78,7 @@ async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
     assert await street.states(channel_id) == ["delivered", "delivered"]
 
 
-async def test_another_key_is_refused_while_something_is_sealed(street: Street) -> None:
+async def test_another_key_is_refused_while_something_is_sealed(street: ChannelStreet) -> None:
     await street.pool.execute("UPDATE accounts.channel SET state = 'removed'")
     other = replace(street, key=b"x" * 32)
     await check_key(street.pool, other.outward)
@@ -96,7 +96,7 @@ async def test_another_key_is_refused_while_something_is_sealed(street: Street) 
         await check_key(street.pool, street.outward)
 
 
-async def backlog(street: Street, account: Account, channel_id: int, count: int) -> None:
+async def backlog(street: ChannelStreet, account: Account, channel_id: int, count: int) -> None:
     """So many more that wait, as of alerts of before."""
     async with street.pool.acquire() as connection, connection.transaction():
         drafts = [Draft(account.id, "rule", 1, int(street.at_s), "old", verb="buying")]
@@ -109,7 +109,7 @@ async def backlog(street: Street, account: Account, channel_id: int, count: int)
         )  # fmt: skip
 
 
-async def waiting(street: Street, channel_id: int) -> int:
+async def waiting(street: ChannelStreet, channel_id: int) -> int:
     return (await street.states(channel_id)).count("waiting")
 
 
@@ -121,7 +121,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few")
-async def test_what_waits_for_a_removed_channel_is_dropped_some_a_run(street: Street) -> None:
+async def test_what_waits_for_a_removed_channel_is_dropped_some_a_run(street: ChannelStreet) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await backlog(street, account, channel_id, 25)
@@ -134,7 +134,9 @@ async def test_what_waits_for_a_removed_channel_is_dropped_some_a_run(street: St
 
 
 @pytest.mark.usefixtures("few")
-async def test_a_channel_that_is_set_again_is_not_sent_what_waited_while_it_was_off(street: Street) -> None:
+async def test_a_channel_that_is_set_again_is_not_sent_what_waited_while_it_was_off(
+    street: ChannelStreet,
+) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)
     await backlog(street, account, channel_id, 25)
@@ -150,7 +152,7 @@ async def test_a_channel_that_is_set_again_is_not_sent_what_waited_while_it_was_
 
 @pytest.mark.usefixtures("few")
 async def test_a_channel_with_more_than_has_room_loses_the_oldest_and_its_owner_is_told(
-    street: Street,
+    street: ChannelStreet,
 ) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
-from support.channels import OK, Street, answered
+from support.channels import OK, ChannelStreet, answered
 from support.tables import own_database
 
 
@@ -20,9 +20,9 @@ async def url(database_url: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def street(url: str) -> AsyncIterator[Street]:
+async def street(url: str) -> AsyncIterator[ChannelStreet]:
     async with asyncpg.create_pool(url, min_size=1, max_size=4, command_timeout=5) as pool:
-        yield Street(pool)
+        yield ChannelStreet(pool)
 
 
 async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:
@@ -33,7 +33,7 @@ async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: obj
 
 
 async def test_a_message_is_found_and_sent_once_more(
-    street: Street, url: str, monkeypatch: pytest.MonkeyPatch
+    street: ChannelStreet, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account = await street.account()
     channel_id = await street.webhook(account)

@@ -16,23 +16,23 @@ from roundtrip.domain.watch.alerts import MAX_CHANNELS
 from roundtrip.jobs.kinds.telegram import LOCK, MAX_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
 from roundtrip.services.delivery.telegram_link import WINDOW_S
 from roundtrip.services.runtime.notifiers import SILENT_S, Bot
-from support.channels import NOW_S, WAIT_S, Chats, Street, answered
+from support.channels import NOW_S, WAIT_S, ChannelStreet, Chats, answered
 from support.paying import answer_of
 
 
 @pytest.fixture
-async def street(url: str) -> AsyncIterator[Street]:
+async def street(url: str) -> AsyncIterator[ChannelStreet]:
     async with asyncpg.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool:
         await pool.execute("TRUNCATE jobs.job")
-        yield Street(pool)
+        yield ChannelStreet(pool)
 
 
-async def listed(street: Street, account: Account) -> list[dict[str, Any]]:
+async def listed(street: ChannelStreet, account: Account) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = (await answer_of(street.ctx, "list_channels", account))["channels"]
     return found
 
 
-async def code_for(street: Street, account: Account) -> str:
+async def code_for(street: ChannelStreet, account: Account) -> str:
     answer = (await answer_of(street.ctx, "list_channels", account))["telegram"]
     assert answer["bot"] == "some_bot"
     start, _, code = answer["link"].partition("?start=")
@@ -40,7 +40,7 @@ async def code_for(street: Street, account: Account) -> str:
     return str(code)
 
 
-async def start(street: Street, *started: ChatMessage) -> list[str]:
+async def start(street: ChannelStreet, *started: ChatMessage) -> list[str]:
     """What the bot tells whoever starts it so."""
     before = len(street.chats.taken)
     street.chats.updates = [[one] for one in started]
@@ -50,7 +50,7 @@ async def start(street: Street, *started: ChatMessage) -> list[str]:
     return [texts[0] for _, texts in street.chats.taken[before:]]
 
 
-async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
+async def test_a_chat_is_linked_once_by_the_code(street: ChannelStreet) -> None:
     account = await street.account()
     code = await code_for(street, account)
     assert len(code) <= 64
@@ -67,7 +67,7 @@ async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
     assert street.chats.asked_after == [0, 1, 2]
 
 
-async def test_a_code_is_good_for_ten_minutes_at_least_and_twenty_at_most(street: Street) -> None:
+async def test_a_code_is_good_for_ten_minutes_at_least_and_twenty_at_most(street: ChannelStreet) -> None:
     account = await street.account()
     street.at_s = NOW_S - NOW_S % WINDOW_S
     code = await code_for(street, account)
@@ -78,7 +78,7 @@ async def test_a_code_is_good_for_ten_minutes_at_least_and_twenty_at_most(street
     assert account.designation in (await start(street, StartedChat(2, 77, code, "Ann")))[0]
 
 
-async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
+async def test_a_code_that_was_made_up_links_nothing(street: ChannelStreet) -> None:
     account, other = await street.account(), await street.account()
     code = await code_for(street, account)
     forged = code.replace(f"{account.id}-", f"{other.id}-")
@@ -89,7 +89,7 @@ async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
     assert await listed(street, account) == await listed(street, other) == []
 
 
-async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
+async def test_the_same_chat_again_is_the_same_channel(street: ChannelStreet) -> None:
     account = await street.account()
     await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
     (row,) = await listed(street, account)
@@ -100,7 +100,7 @@ async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
     assert [(one["id"], one["state"]) for one in await listed(street, account)] == [(row["id"], "live")]
 
 
-async def test_a_stranger_with_bad_codes_is_answered_once_a_minute(street: Street) -> None:
+async def test_a_stranger_with_bad_codes_is_answered_once_a_minute(street: ChannelStreet) -> None:
     account = await street.account()
     code = await code_for(street, account)
     came = [StartedChat(1, 77, "x", "Eve"), StartedChat(2, 77, "y", "Eve"), StartedChat(3, 78, "x", "Eve")]
@@ -120,7 +120,7 @@ def test_refusals_end_and_are_bounded() -> None:
     assert refusals.may_answer(0)
 
 
-async def test_there_is_no_sixth_chat(street: Street) -> None:
+async def test_there_is_no_sixth_chat(street: ChannelStreet) -> None:
     account = await street.account()
     for n in range(MAX_CHANNELS):
         await street.webhook(account, f"n{n}.example")
@@ -129,7 +129,7 @@ async def test_there_is_no_sixth_chat(street: Street) -> None:
     assert len(await listed(street, account)) == MAX_CHANNELS
 
 
-async def test_who_blocked_the_bot_is_gone(street: Street) -> None:
+async def test_who_blocked_the_bot_is_gone(street: ChannelStreet) -> None:
     account = await street.account()
     await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
     street.chats.reply = answered(410)
@@ -138,7 +138,7 @@ async def test_who_blocked_the_bot_is_gone(street: Street) -> None:
     assert await listed(street, account) == []
 
 
-class Counted:
+class CountedPool:
     """A pool that tells when it was asked for a connection for the third time."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
@@ -152,8 +152,8 @@ class Counted:
         return self._pool.acquire(**how)
 
 
-async def test_one_process_listens_and_another_takes_over(street: Street) -> None:
-    counted = Counted(street.pool)
+async def test_one_process_listens_and_another_takes_over(street: ChannelStreet) -> None:
+    counted = CountedPool(street.pool)
     ctx = replace(street, pool=cast(asyncpg.Pool, counted)).ctx
     async with street.pool.acquire() as holder:
         assert await holder.fetchval("SELECT pg_try_advisory_lock($1)", LOCK)
@@ -166,7 +166,7 @@ async def test_one_process_listens_and_another_takes_over(street: Street) -> Non
     assert street.chats.asked_after == [0]
 
 
-async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
+async def test_a_telegram_that_fails_is_asked_again(street: ChannelStreet) -> None:
     account = await street.account()
     code = await code_for(street, account)
     asked = street.chats.read_messages
@@ -182,7 +182,7 @@ async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
     assert failures == []
 
 
-async def test_without_a_bot_that_says_its_name_there_is_no_link(street: Street) -> None:
+async def test_without_a_bot_that_says_its_name_there_is_no_link(street: ChannelStreet) -> None:
     account = await street.account()
     street.chats.called = None
     assert (await answer_of(street.ctx, "list_channels", account))["telegram"] is None

@@ -13,25 +13,25 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.store.server.sync_lock import LET_GO, SYNC_LOCK, leader, name_of_sync
 from roundtrip.sync.fork import OtherChain
 from support.scripted_chain import ScriptedChain
-from support.syncs import Ground, Hints, ground_in
+from support.syncs import Hints, SyncGround, ground_in
 from support.tables import emptied, tables
 
 LEADS, STANDS_BY = "this sync leads", "another sync leads; this one waits"
 
 
 @pytest.fixture
-async def ground(url: str) -> AsyncIterator[Ground]:
+async def ground(url: str) -> AsyncIterator[SyncGround]:
     async with ground_in(url) as found:
         yield found
 
 
-def other(ground: Ground) -> Ground:
+def other(ground: SyncGround) -> SyncGround:
     """Another sync of the same chain into the same database; nobody tells it of blocks."""
     node = ScriptedChain(seed=4, blocks=31)
     return replace(ground, node=node, feed=Hints(), waited=asyncio.Queue())
 
 
-async def test_one_stands_by_and_takes_over_when_the_leader_ends(ground: Ground) -> None:
+async def test_one_stands_by_and_takes_over_when_the_leader_ends(ground: SyncGround) -> None:
     second = other(ground)
     async with ground.following() as leading:
         await ground.until(30)
@@ -51,7 +51,7 @@ async def test_one_stands_by_and_takes_over_when_the_leader_ends(ground: Ground)
                 assert [entry["event"] for entry in logs] == [STANDS_BY, LEADS]
 
 
-async def test_it_opens_its_feed_only_while_it_leads(ground: Ground) -> None:
+async def test_it_opens_its_feed_only_while_it_leads(ground: SyncGround) -> None:
     opened = asyncio.Event()
 
     @contextlib.asynccontextmanager
@@ -85,7 +85,9 @@ _CUT_OFF = (
 )
 
 
-async def test_a_leader_that_is_cut_off_while_it_writes_leaves_what_one_sync_would(ground: Ground) -> None:
+async def test_a_leader_that_is_cut_off_while_it_writes_leaves_what_one_sync_would(
+    ground: SyncGround,
+) -> None:
     """In the middle of a batch, again and again: whoever leads next goes on at the cursor, and of what the
     one before had not committed nothing is there. That one stands by, or leads again."""
     turns = 5
@@ -114,7 +116,7 @@ async def test_a_leader_that_is_cut_off_while_it_writes_leaves_what_one_sync_wou
     assert await tables(ground.index) == disturbed
 
 
-async def test_another_chains_sync_does_not_even_stand_by(ground: Ground) -> None:
+async def test_another_chains_sync_does_not_even_stand_by(ground: SyncGround) -> None:
     async with ground.following(deepest_fork=64):
         await ground.until(30)
         stranger = replace(other(ground), node=ScriptedChain(seed=5, blocks=31))
@@ -123,7 +125,7 @@ async def test_another_chains_sync_does_not_even_stand_by(ground: Ground) -> Non
         assert stranger.waited.empty()
 
 
-async def test_one_whose_node_is_away_stands_by(ground: Ground) -> None:
+async def test_one_whose_node_is_away_stands_by(ground: SyncGround) -> None:
     async with ground.following() as leading:
         await ground.until(30)
         second = other(ground)
@@ -144,7 +146,7 @@ async def test_one_whose_node_is_away_stands_by(ground: Ground) -> None:
 # --- the lock --------------------------------------------------------------------------------------
 
 
-async def test_who_leads_is_told_by_name(ground: Ground) -> None:
+async def test_who_leads_is_told_by_name(ground: SyncGround) -> None:
     assert await leader(ground.index) is None
     async with ground.following():
         await ground.until(30)
@@ -160,7 +162,7 @@ async def test_who_leads_is_told_by_name(ground: Ground) -> None:
     ],
 )
 async def test_who_leads_is_told_whatever_its_connection_is_called(
-    ground: Ground, name: str, expected: str
+    ground: SyncGround, name: str, expected: str
 ) -> None:
     leading = await asyncpg.connect(ground.url, server_settings={"application_name": name})
     assert await leading.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK)
@@ -168,7 +170,7 @@ async def test_who_leads_is_told_whatever_its_connection_is_called(
     await leading.close()
 
 
-async def test_the_lock_of_another_database_is_not_told_of(ground: Ground, database_url: str) -> None:
+async def test_the_lock_of_another_database_is_not_told_of(ground: SyncGround, database_url: str) -> None:
     elsewhere = await asyncpg.connect(database_url)
     async with ground.following():
         await ground.until(30)
@@ -176,7 +178,7 @@ async def test_the_lock_of_another_database_is_not_told_of(ground: Ground, datab
     await elsewhere.close()
 
 
-async def test_a_leader_that_is_gone_lets_go_in_the_middle_of_a_statement(ground: Ground) -> None:
+async def test_a_leader_that_is_gone_lets_go_in_the_middle_of_a_statement(ground: SyncGround) -> None:
     gone = await asyncpg.connect(ground.url, server_settings=LET_GO)
     assert await gone.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK)
     asleep = asyncio.create_task(gone.execute("SELECT pg_sleep(100)"))

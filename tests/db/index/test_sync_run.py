@@ -11,17 +11,17 @@ from roundtrip.store.index import cursor as chain
 from roundtrip.store.maintenance.reset import StillFollowed, forget
 from roundtrip.sync.fork import ForkTooDeep, NodeBehind, OtherChain
 from support.scripted_chain import CHAIN_SENDER, Answers, ScriptedChain
-from support.syncs import WAIT_S, Ground, ground_in
+from support.syncs import WAIT_S, SyncGround, ground_in
 from support.tables import tables
 
 
 @pytest.fixture
-async def ground(url: str) -> AsyncIterator[Ground]:
+async def ground(url: str) -> AsyncIterator[SyncGround]:
     async with ground_in(url) as found:
         yield found
 
 
-async def test_it_follows_to_the_end_and_on(ground: Ground) -> None:
+async def test_it_follows_to_the_end_and_on(ground: SyncGround) -> None:
     async with ground.following():
         await ground.until(30)
         for _ in range(3):
@@ -31,7 +31,7 @@ async def test_it_follows_to_the_end_and_on(ground: Ground) -> None:
         assert await ground.is_at_the_end()
 
 
-async def test_it_lets_blocks_gather_between_two_reads_where_it_is_told_to(ground: Ground) -> None:
+async def test_it_lets_blocks_gather_between_two_reads_where_it_is_told_to(ground: SyncGround) -> None:
     ground.every_s, ground.now_s = 2.0, 100.0
     async with ground.following():
         await ground.until(30)
@@ -49,7 +49,7 @@ async def test_it_lets_blocks_gather_between_two_reads_where_it_is_told_to(groun
 
 @pytest.mark.parametrize(("first", "start"), [(12, 12), (None, 25)])
 async def test_it_begins_where_it_is_told_or_some_blocks_back(
-    ground: Ground, first: int | None, start: int
+    ground: SyncGround, first: int | None, start: int
 ) -> None:
     async with ground.following(first):
         await ground.until(30)
@@ -59,7 +59,7 @@ async def test_it_begins_where_it_is_told_or_some_blocks_back(
         assert cursor.start_number == start
 
 
-async def test_what_it_follows_is_forgotten_only_after_it_ended(ground: Ground) -> None:
+async def test_what_it_follows_is_forgotten_only_after_it_ended(ground: SyncGround) -> None:
     async with ground.following():
         await ground.until(30)
         with pytest.raises(StillFollowed):
@@ -74,7 +74,7 @@ async def test_what_it_follows_is_forgotten_only_after_it_ended(ground: Ground) 
         assert await ground.is_at_the_end()
 
 
-async def test_it_goes_on_where_it_stood(ground: Ground) -> None:
+async def test_it_goes_on_where_it_stood(ground: SyncGround) -> None:
     async with ground.following(12):
         await ground.until(30)
     ground.node.grow(3)
@@ -86,7 +86,7 @@ async def test_it_goes_on_where_it_stood(ground: Ground) -> None:
 
 @pytest.mark.parametrize("removed", [True, False])
 @pytest.mark.parametrize("depth", [1, 9, 30])
-async def test_a_fork_is_gone_back_over(ground: Ground, removed: bool, depth: int) -> None:
+async def test_a_fork_is_gone_back_over(ground: SyncGround, removed: bool, depth: int) -> None:
     """Told by the feed, or found out with the next block."""
     async with ground.following(deepest_fork=64):
         await ground.until(30)
@@ -96,7 +96,7 @@ async def test_a_fork_is_gone_back_over(ground: Ground, removed: bool, depth: in
         assert await ground.is_at_the_end()
 
 
-async def test_a_fork_of_everything_is_gone_back_over(ground: Ground) -> None:
+async def test_a_fork_of_everything_is_gone_back_over(ground: SyncGround) -> None:
     async with ground.following(first=12):
         await ground.until(30)
         ground.node.fork(5, 40)
@@ -105,7 +105,7 @@ async def test_a_fork_of_everything_is_gone_back_over(ground: Ground) -> None:
         assert await ground.is_at_the_end()
 
 
-async def test_a_fork_while_it_was_away_is_found(ground: Ground) -> None:
+async def test_a_fork_while_it_was_away_is_found(ground: SyncGround) -> None:
     async with ground.following():
         await ground.until(30)
     ground.node.fork(20)
@@ -114,7 +114,7 @@ async def test_a_fork_while_it_was_away_is_found(ground: Ground) -> None:
         assert await ground.is_at_the_end()
 
 
-async def test_a_node_that_is_behind_is_no_fork(ground: Ground) -> None:
+async def test_a_node_that_is_behind_is_no_fork(ground: SyncGround) -> None:
     async with ground.following(deepest_fork=64):
         await ground.until(30)
         blocks, logs = ground.node.blocks[:], ground.node.logs[:]
@@ -128,7 +128,7 @@ async def test_a_node_that_is_behind_is_no_fork(ground: Ground) -> None:
         assert await ground.is_at_the_end()
 
 
-async def test_a_nitro_chain_is_followed(ground: Ground) -> None:
+async def test_a_nitro_chain_is_followed(ground: SyncGround) -> None:
     """Blocks of the same second, and transactions of the chain's own. Nobody signed those, so a deposit names
     no funder."""
     ground.node = ScriptedChain(seed=4, blocks=31, nitro=True)
@@ -149,7 +149,7 @@ async def test_a_nitro_chain_is_followed(ground: Ground) -> None:
         assert brought.items() <= {(wallet, number) for wallet, number in known}
 
 
-async def test_a_node_that_refuses_logs_past_its_head_is_waited_for(ground: Ground) -> None:
+async def test_a_node_that_refuses_logs_past_its_head_is_waited_for(ground: SyncGround) -> None:
     """The feed is of another node, which is ahead."""
     ground.node = ScriptedChain(seed=4, blocks=31, nitro=True)
     refused = 0
@@ -170,7 +170,7 @@ async def test_a_node_that_refuses_logs_past_its_head_is_waited_for(ground: Grou
         assert await ground.is_at_the_end()
 
 
-async def test_a_local_chain_that_became_shorter_is_gone_back_to(ground: Ground) -> None:
+async def test_a_local_chain_that_became_shorter_is_gone_back_to(ground: SyncGround) -> None:
     async with ground.following():
         await ground.until(30)
         ground.node.fork(25, 0)
@@ -184,7 +184,7 @@ async def test_a_local_chain_that_became_shorter_is_gone_back_to(ground: Ground)
 
 
 async def test_a_local_chain_that_was_taken_back_and_grows_by_the_same_blocks_is_gone_back_to(
-    ground: Ground,
+    ground: SyncGround,
 ) -> None:
     """Started anew from where it was kept it makes the same empty blocks again: one while the sync waits."""
     async with ground.following():
@@ -207,7 +207,7 @@ async def test_a_local_chain_that_was_taken_back_and_grows_by_the_same_blocks_is
         assert await ground.is_at_the_end()
 
 
-async def test_a_local_node_that_catches_up_while_it_is_waited_for_is_no_fork(ground: Ground) -> None:
+async def test_a_local_node_that_catches_up_while_it_is_waited_for_is_no_fork(ground: SyncGround) -> None:
     async with ground.following():
         await ground.until(30)
         blocks, logs = ground.node.blocks[:], ground.node.logs[:]
@@ -225,7 +225,7 @@ async def test_a_local_node_that_catches_up_while_it_is_waited_for_is_no_fork(gr
         assert await ground.is_at_the_end()
 
 
-async def test_a_local_chain_that_was_begun_anew_is_followed(ground: Ground) -> None:
+async def test_a_local_chain_that_was_begun_anew_is_followed(ground: SyncGround) -> None:
     ground.node.grow(200)
     ground.feed.say(230)
     async with ground.following():
@@ -236,7 +236,7 @@ async def test_a_local_chain_that_was_begun_anew_is_followed(ground: Ground) -> 
         assert await ground.is_at_the_end()
 
 
-async def test_a_fork_that_is_too_deep_is_not_believed(ground: Ground) -> None:
+async def test_a_fork_that_is_too_deep_is_not_believed(ground: SyncGround) -> None:
     async with ground.following(deepest_fork=4):
         await ground.until(30)
         blocks, logs = ground.node.blocks[:], ground.node.logs[:]
@@ -253,7 +253,7 @@ async def test_a_fork_that_is_too_deep_is_not_believed(ground: Ground) -> None:
         assert await ground.is_at_the_end()
 
 
-async def test_a_lost_connection_is_made_again(ground: Ground) -> None:
+async def test_a_lost_connection_is_made_again(ground: SyncGround) -> None:
     async with ground.following():
         await ground.until(30)
         for turn in range(31, 34):
@@ -267,7 +267,7 @@ async def test_a_lost_connection_is_made_again(ground: Ground) -> None:
         assert await ground.is_at_the_end()
 
 
-async def test_tables_that_are_away_do_not_end_it(ground: Ground) -> None:
+async def test_tables_that_are_away_do_not_end_it(ground: SyncGround) -> None:
     """Whatever goes wrong, it begins again."""
     await ground.index.execute("ALTER TABLE facts.block RENAME TO elsewhere")
     async with ground.following():
@@ -281,7 +281,7 @@ async def test_tables_that_are_away_do_not_end_it(ground: Ground) -> None:
 # --- whose chain it is -----------------------------------------------------------------------------
 
 
-async def test_a_database_of_another_chain_is_left_as_it_is(ground: Ground) -> None:
+async def test_a_database_of_another_chain_is_left_as_it_is(ground: SyncGround) -> None:
     """Whatever the fork that is believed: nobody empties an index by setting another node."""
     async with ground.following(deepest_fork=64):
         await ground.until(30)
@@ -294,7 +294,7 @@ async def test_a_database_of_another_chain_is_left_as_it_is(ground: Ground) -> N
     assert await tables(ground.index) == before
 
 
-async def test_a_local_chain_that_was_made_anew_is_followed_from_its_beginning(ground: Ground) -> None:
+async def test_a_local_chain_that_was_made_anew_is_followed_from_its_beginning(ground: SyncGround) -> None:
     async with ground.following():
         await ground.until(30)
     anew = replace(ground, node=ScriptedChain(seed=5, blocks=31))
@@ -303,7 +303,7 @@ async def test_a_local_chain_that_was_made_anew_is_followed_from_its_beginning(g
         assert await anew.is_at_the_end()
 
 
-async def test_a_node_of_another_chain_id_is_not_followed(ground: Ground) -> None:
+async def test_a_node_of_another_chain_id_is_not_followed(ground: SyncGround) -> None:
     def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
         for number, call in enumerate(calls):
             if call.method == "eth_chainId":
@@ -317,7 +317,7 @@ async def test_a_node_of_another_chain_id_is_not_followed(ground: Ground) -> Non
         await ground.until(30)
 
 
-async def test_a_fork_that_is_too_deep_is_not_searched_for_to_the_beginning(ground: Ground) -> None:
+async def test_a_fork_that_is_too_deep_is_not_searched_for_to_the_beginning(ground: SyncGround) -> None:
     async with ground.following(deepest_fork=4):
         await ground.until(30)
         ground.node.fork(5, 40)
@@ -333,7 +333,7 @@ async def test_a_fork_that_is_too_deep_is_not_searched_for_to_the_beginning(grou
 
 @pytest.mark.parametrize(("fork", "fault"), [(False, NodeBehind), (True, ForkTooDeep)])
 async def test_a_node_that_is_far_behind_is_told_from_a_fork_that_is_too_deep(
-    ground: Ground, fork: bool, fault: type[Exception]
+    ground: SyncGround, fork: bool, fault: type[Exception]
 ) -> None:
     async with ground.following(deepest_fork=4):
         await ground.until(30)
@@ -349,7 +349,9 @@ async def test_a_node_that_is_far_behind_is_told_from_a_fork_that_is_too_deep(
     assert stands.block.number == 30
 
 
-async def test_what_was_folded_of_trades_that_are_gone_goes_with_a_fork_below_them(ground: Ground) -> None:
+async def test_what_was_folded_of_trades_that_are_gone_goes_with_a_fork_below_them(
+    ground: SyncGround,
+) -> None:
     """Nothing tells what of it lies above: all of it is read anew."""
     async with ground.following():
         await ground.until(30)
@@ -369,7 +371,7 @@ async def test_what_was_folded_of_trades_that_are_gone_goes_with_a_fork_below_th
     assert again.trades_from_s == 0
 
 
-async def test_a_block_that_is_older_than_the_one_before_it_is_not_believed(ground: Ground) -> None:
+async def test_a_block_that_is_older_than_the_one_before_it_is_not_believed(ground: SyncGround) -> None:
     def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
         for number, call in enumerate(calls):
             if call.method == "eth_getBlockByNumber" and call.params[0] == hex(31):

@@ -27,7 +27,7 @@ from roundtrip.store.maintenance.reset import FORGOTTEN
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.sync.apply import Writer
-from support.alert_ground import Ground, buys
+from support.alert_ground import AlertGround, buys
 from support.alerting import accounts as new_accounts
 from support.databases import connected, database, named, needs_one_server
 from support.servers import STRANGE, ServerPostgres
@@ -192,14 +192,14 @@ async def test_after_a_small_one_rules_tell_of_what_is_new_and_of_nothing_twice(
 
 
 @contextlib.asynccontextmanager
-async def ground(url: str, made: Chain) -> AsyncIterator[Ground]:
+async def ground(url: str, made: Chain) -> AsyncIterator[AlertGround]:
     """Who follows the chain into that database, and tells of it."""
     async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
         account: int | None = await index.fetchval("SELECT id FROM accounts.account")
         if account is None:
             (account,) = await new_accounts(index, 1)
             await cursor.begin(index, made.parent.number + 1, made.parent)
-        yield Ground(pool, index, made, Writer(NETWORK), account)
+        yield AlertGround(pool, index, made, Writer(NETWORK), account)
 
 
 async def test_into_a_database_that_is_not_empty_nothing_is_restored(

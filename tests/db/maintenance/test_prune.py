@@ -36,7 +36,7 @@ BUYS, SELLS = bought(CURVE, ALICE, ALICE, 7, 500), sold(CURVE, ALICE, ALICE, 9, 
 
 
 @dataclass
-class Ground:
+class PruneContext:
     """What the worker and the job need of a context."""
 
     pool: asyncpg.Pool
@@ -79,7 +79,7 @@ async def followed(connection: Connection, chain: Chain) -> None:
     await jobs.enqueue(connection, "prune", "facts")
 
 
-async def run_of(ground: Ground) -> None:
+async def run_of(ground: PruneContext) -> None:
     """One round of the worker."""
     async with asyncio.timeout(WAIT_S):
         await asyncio.gather(*await Worker(cast(Context, ground), KINDS, lambda: 0.5).take())
@@ -100,7 +100,7 @@ async def test_a_run_drops_one_day_of_trades_and_wishes_for_the_next_at_once(
     others: tuple[Daily, ...] = ("facts.transfer", "facts.liquidity")
     for table in others:
         await partitions.ensure(index, table, newest_s - 100 * DAY_S, newest_s - 99 * DAY_S)
-    ground, seen = Ground(pool, newest_s + 1), list[tuple[list[int], bool]]()
+    ground, seen = PruneContext(pool, newest_s + 1), list[tuple[list[int], bool]]()
     for _ in range(6):
         await run_of(ground)
         row = await index.fetchrow("SELECT run_at, tries, last_error FROM jobs.job")
@@ -133,7 +133,7 @@ async def test_while_a_day_is_folded_the_sync_goes_on(
             await other.execute("LOCK facts.trade IN SHARE UPDATE EXCLUSIVE MODE")
 
     monkeypatch.setattr(retention, "fold_onto", probes)
-    ground = Ground(pool, chain.blocks[-1].ref.timestamp_s)
+    ground = PruneContext(pool, chain.blocks[-1].ref.timestamp_s)
     for _ in range(5):
         await run_of(ground)
     await other.close()
@@ -148,13 +148,13 @@ async def test_one_block_of_a_far_year_makes_nothing_old(index: Connection, pool
     chain.block(sent(sender=BOB), after_s=2**31 - 1 - today_s)
     await followed(index, chain)
     days = await days_of(index)
-    await run_of(Ground(pool, today_s + 5))
+    await run_of(PruneContext(pool, today_s + 5))
     assert days[2] == 3
     assert await days_of(index) == days
     assert await index.fetchval("SELECT count(*) FROM facts.position_base") == 0
     # Once it is so late by our clock, too, they go.
     await jobs.enqueue(index, "prune", "facts")
-    await run_of(Ground(pool, 2**31 - 1))
+    await run_of(PruneContext(pool, 2**31 - 1))
     assert await days_of(index) != days
 
 
@@ -170,7 +170,7 @@ async def test_what_insiders_did_goes_after_eight_days_by_both_clocks(
 
     async def left(now_s: int) -> list[object]:
         await jobs.enqueue(index, "prune", "facts")
-        await run_of(Ground(pool, now_s))
+        await run_of(PruneContext(pool, now_s))
         return [row["token_raw"] for row in await all_rows(index, "inside", "block_number")]
 
     assert await left(newest_s - 1) == [1, 2]
@@ -189,7 +189,7 @@ async def test_books_of_holders_go_when_nobody_asked_for_them_and_before_all_els
     for token, asked_at in ((HIGH, now - KEPT_FOR - timedelta(seconds=1)), (CURVE, now - KEPT_FOR)):
         book = StoredBook("whole", block, 1, 1, False, b"1", asked_at, now)
         assert await books.save_book(index, token, book)
-    ground = Ground(pool, at_s)
+    ground = PruneContext(pool, at_s)
     await run_of(ground)
     left = [await books.load_head(index, token) is not None for token in (HIGH, CURVE)]
     assert (left, await days_of(index)) == ([False, True], days)
@@ -206,7 +206,7 @@ async def test_books_of_holders_go_without_an_index(index: Connection, pool: asy
     now = datetime.fromtimestamp(0, UTC)
     book = StoredBook("whole", chain.blocks[0].ref, 1, 1, False, b"1", now, now)
     await books.save_book(index, HIGH, book)
-    await run_of(Ground(pool, 8 * DAY_S))
+    await run_of(PruneContext(pool, 8 * DAY_S))
     assert await books.load_head(index, HIGH) is None
 
 
@@ -218,7 +218,7 @@ async def test_what_accounts_were_told_goes_after_seven_days(index: Connection, 
     for kept_s in (0, INBOX_S, INBOX_S + 1):
         made_at = datetime.fromtimestamp(newest_s - kept_s, UTC)
         await alerts.put(index, [Draft(account, "test", None, newest_s, "a test")], made_at)
-    await run_of(Ground(pool, newest_s))
+    await run_of(PruneContext(pool, newest_s))
     assert await index.fetchval("SELECT count(*) FROM accounts.alert") == 2
     await index.execute("TRUNCATE accounts.account CASCADE")
 
@@ -234,6 +234,6 @@ async def test_answers_to_repeated_requests_are_kept_seven_days(
     for number, age_s in enumerate((0, kept_s, kept_s + 1)):
         made_at = datetime.fromtimestamp(newest_s - age_s, UTC)
         await practice.keep_repeat(index, account, bytes([number]) * 32, Repeat(bytes(32), b"{}"), made_at)
-    await run_of(Ground(pool, newest_s))
+    await run_of(PruneContext(pool, newest_s))
     assert await index.fetchval("SELECT count(*) FROM accounts.practice_repeat") == 2
     await index.execute("TRUNCATE accounts.account CASCADE")

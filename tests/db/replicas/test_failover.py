@@ -23,12 +23,12 @@ from roundtrip.store.server import connections, jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
-from support.counting import Drawn, Wall, conserved, key_of, put_account, put_credits
+from support.counting import DrawnIds, Wall, conserved, key_of, put_account, put_credits
 from support.databases import connected
-from support.processes import Process
+from support.processes import ModelProcess
 from support.scripted_chain import ScriptedChain
 from support.standbys import Cluster, ReplicatedPostgres, cluster
-from support.syncs import Ground
+from support.syncs import SyncGround
 
 WAIT_S = 120
 # Three servers are made and started.
@@ -65,7 +65,7 @@ class Writing:
                 await self._told.wait()
 
 
-class HealingGround(Ground):
+class HealingGround(SyncGround):
     """Its sync connects as the service's does."""
 
     async def connect(self) -> Connection:
@@ -101,7 +101,7 @@ def writers(pool: asyncpg.Pool) -> dict[str, Writing]:
     wall = Wall()
     counter = CallCounter(DatabaseCalls(pool), wall, clock=lambda: 0.0, retry_s=0.0)
     gate = Gate(MinuteLimits(wall), Allowances(MANY, MANY, MANY), counter)
-    payer = Process(pool, Wall(), Drawn())
+    payer = ModelProcess(pool, Wall(), DrawnIds())
 
     async def enqueue(number: int) -> bool:
         async with pool.acquire(timeout=5) as connection:
@@ -173,7 +173,7 @@ async def test_nothing_acknowledged_is_lost_when_the_primary_dies() -> None:
         assert held + spent >= len(writing["paid"].done)
 
 
-async def _is_indexed(ground: Ground) -> bool:
+async def _is_indexed(ground: SyncGround) -> bool:
     with suppress(AssertionError):
         return await ground.is_at_the_end()
     return False

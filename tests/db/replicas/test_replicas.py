@@ -40,7 +40,7 @@ GENESIS = BlockRef(0, f"0x{0:064x}", 1_760_000_000)
 
 
 @dataclass
-class Ground:
+class ReplicatedService:
     """A service over a primary and two standbys. ``now_s``: the clock by which replicas are judged."""
 
     servers: Cluster
@@ -89,7 +89,7 @@ class Ground:
 
 
 @contextlib.asynccontextmanager
-async def grounded() -> AsyncIterator[Ground]:
+async def grounded() -> AsyncIterator[ReplicatedService]:
     """Standbys that cancel at once what stands in the way of replaying."""
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -106,18 +106,18 @@ async def grounded() -> AsyncIterator[Ground]:
             policy=POLICY, pool=pool, rates=cast(Rates, None), now_s=lambda: 0.0, entropy=lambda: b"",
             replicas=replicas,
         )  # fmt: skip
-        made = Ground(servers, connection, ctx, replicas)
+        made = ReplicatedService(servers, connection, ctx, replicas)
         yield made
 
 
 @pytest.fixture(scope="module")
-async def shared() -> AsyncIterator[Ground]:
+async def shared() -> AsyncIterator[ReplicatedService]:
     async with grounded() as found:
         yield found
 
 
 @pytest.fixture
-async def ground(shared: Ground) -> AsyncIterator[Ground]:
+async def ground(shared: ReplicatedService) -> AsyncIterator[ReplicatedService]:
     """All three servers are there, and nothing is held against them. Every connection is given back."""
     shared.now_s += 10_000
     await shared.servers.wait_until_replayed()
@@ -136,7 +136,7 @@ def test_what_callers_write_themselves_is_never_read_from_a_replica() -> None:
     }  # fmt: skip
 
 
-async def test_the_dispatch_lends_one_only_where_the_row_says_so(ground: Ground) -> None:
+async def test_the_dispatch_lends_one_only_where_the_row_says_so(ground: ReplicatedService) -> None:
     lent = []
 
     async def answer(call: HandlerCall[Any]) -> UseCaseAnswer[Any]:
@@ -148,7 +148,7 @@ async def test_the_dispatch_lends_one_only_where_the_row_says_so(ground: Ground)
     assert lent == [row.from_replica for row in OPERATIONS]
 
 
-async def test_replicas_answer_in_turn_with_the_primarys_newest_block(ground: Ground) -> None:
+async def test_replicas_answer_in_turn_with_the_primarys_newest_block(ground: ReplicatedService) -> None:
     number = await ground.advance()
     await ground.servers.wait_until_replayed()
     await ground.look()
@@ -161,7 +161,7 @@ async def test_replicas_answer_in_turn_with_the_primarys_newest_block(ground: Gr
     assert answered.answer.block == number
 
 
-async def test_an_answer_names_the_block_that_its_replica_has(ground: Ground) -> None:
+async def test_an_answer_names_the_block_that_its_replica_has(ground: ReplicatedService) -> None:
     """A replica that lags within the limit answers, and claims no newer block."""
     before = ground.head.number
     for standby in ground.servers.standbys:
@@ -174,7 +174,7 @@ async def test_an_answer_names_the_block_that_its_replica_has(ground: Ground) ->
             await standby.execute("SELECT pg_wal_replay_resume()")
 
 
-async def test_one_that_stalls_is_left_within_two_seconds_and_taken_back(ground: Ground) -> None:
+async def test_one_that_stalls_is_left_within_two_seconds_and_taken_back(ground: ReplicatedService) -> None:
     one, other = ground.servers.standbys
     await one.execute("SELECT pg_wal_replay_pause()")
     try:
@@ -193,7 +193,7 @@ async def test_one_that_stalls_is_left_within_two_seconds_and_taken_back(ground:
     await ground.until_fit(True, True)
 
 
-async def test_where_all_lag_the_primary_answers(ground: Ground) -> None:
+async def test_where_all_lag_the_primary_answers(ground: ReplicatedService) -> None:
     for standby in ground.servers.standbys:
         await standby.execute("SELECT pg_wal_replay_pause()")
     try:
@@ -208,14 +208,14 @@ async def test_where_all_lag_the_primary_answers(ground: Ground) -> None:
     await ground.until_fit(True, True)
 
 
-async def test_a_loop_that_stands_still_leaves_them(ground: Ground) -> None:
+async def test_a_loop_that_stands_still_leaves_them(ground: ReplicatedService) -> None:
     """Nobody knows how far they are."""
     ground.now_s += 1.5
     assert ground.fit() == [False, False]
     assert await ground.read() == (ground.head.number, False)
 
 
-async def test_a_cancelled_statement_is_answered_by_the_primary(ground: Ground) -> None:
+async def test_a_cancelled_statement_is_answered_by_the_primary(ground: ReplicatedService) -> None:
     """Recovery conflict: the primary drops what a statement on the replica reads."""
     await ground.index.execute("CREATE TABLE public.dropped AS SELECT 1 AS one")
     await ground.servers.wait_until_replayed()
@@ -236,7 +236,7 @@ async def test_a_cancelled_statement_is_answered_by_the_primary(ground: Ground) 
     await ground.until_fit(True, True)
 
 
-async def test_a_long_statement_is_held_against_nobody(ground: Ground) -> None:
+async def test_a_long_statement_is_held_against_nobody(ground: ReplicatedService) -> None:
     async def run_too_long(connection: Connection) -> None:
         await connection.fetch("SELECT pg_sleep(8)", timeout=0.1)
 
@@ -245,7 +245,7 @@ async def test_a_long_statement_is_held_against_nobody(ground: Ground) -> None:
     assert ground.fit() == [True, True]
 
 
-async def test_what_a_replica_does_not_have_yet_is_read_from_the_primary(ground: Ground) -> None:
+async def test_what_a_replica_does_not_have_yet_is_read_from_the_primary(ground: ReplicatedService) -> None:
     """A table of a migration that it has not replayed, say; it stays in use for others."""
 
     async def read_unknown(connection: Connection) -> None:
@@ -255,7 +255,7 @@ async def test_what_a_replica_does_not_have_yet_is_read_from_the_primary(ground:
     assert ground.fit() == [True, True]
 
 
-async def test_of_a_swallowed_fault_nothing_is_left_out(ground: Ground) -> None:
+async def test_of_a_swallowed_fault_nothing_is_left_out(ground: ReplicatedService) -> None:
     """A use case that makes do without the index says more on the primary."""
 
     async def run(ctx: Context) -> str:
@@ -270,18 +270,18 @@ async def test_of_a_swallowed_fault_nothing_is_left_out(ground: Ground) -> None:
     assert await read_from_replica(ground.ctx, run) == "all of it"
 
 
-async def test_a_database_that_is_no_replica_of_ours_never_answers(ground: Ground) -> None:
+async def test_a_database_that_is_no_replica_of_ours_never_answers(ground: ReplicatedService) -> None:
     one, other = ground.servers.standbys
     urls = [ground.servers.primary.dsn, one.dsn.replace("/roundtrip?", "/postgres?"), other.dsn]
     opening = pools.open_replicas(urls, ground.servers.primary.dsn, lambda: ground.now_s)
     async with opening as replicas:
-        again = Ground(ground.servers, ground.index, ground.ctx, replicas, ground.now_s)
+        again = ReplicatedService(ground.servers, ground.index, ground.ctx, replicas, ground.now_s)
         await again.until_fit(False, False, True)
         await again.look(3)
         assert again.fit() == [False, False, True]
 
 
-async def test_the_loop_itself_takes_them_up(ground: Ground) -> None:
+async def test_the_loop_itself_takes_them_up(ground: ReplicatedService) -> None:
     clock = asyncio.get_running_loop().time
     urls = [standby.dsn for standby in ground.servers.standbys]
     async with pools.open_replicas(urls, ground.servers.primary.dsn, clock) as replicas:
@@ -293,7 +293,7 @@ async def test_the_loop_itself_takes_them_up(ground: Ground) -> None:
         await asyncio.wait([watching])
 
 
-async def test_one_that_dies_is_left_and_taken_back(ground: Ground) -> None:
+async def test_one_that_dies_is_left_and_taken_back(ground: ReplicatedService) -> None:
     one, _ = ground.servers.standbys
     assert await ground.read() == (ground.head.number, True)
     assert await ground.read() == (ground.head.number, True)

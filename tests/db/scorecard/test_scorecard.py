@@ -27,8 +27,8 @@ from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from roundtrip.sync.requested_jobs import FAILED_EVERY_S, MAX_FAILED_A_TOKEN
 from roundtrip.venues import amm_v3
-from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
-from support.told_blocks import Sent, sent
+from support.flagged import OTHER, TOKEN, FlagGround, emptied_accounts
+from support.told_blocks import LoggedTransaction, sent
 from support.told_winners import BUYERS, DEPLOYER, HIS_FRIEND, buys, sells
 from unit.domain import builders as made
 from unit.venues.logs import NETWORK
@@ -60,7 +60,7 @@ class Receipts:
         return RealTrade(trade.buys, made.POOL, *spot, trade.token_raw, trade.worth_wei, 60, *held)
 
 
-class Card(Ground):
+class Card(FlagGround):
     """The same, with verdicts on it. The first of the buyers still hold a million each."""
 
     receipts: Receipts
@@ -159,7 +159,7 @@ async def test_several_trades_in_one_transaction_are_none_to_go_by(card: Card) -
     assert await card.scores() == [("ok", "undecided", "no_sell")]
 
 
-def twice(one: Sent) -> Sent:
+def twice(one: LoggedTransaction) -> LoggedTransaction:
     """The same transaction with what it did done again."""
     return one._replace(logs=one.logs * 2)
 
@@ -347,7 +347,7 @@ async def test_while_the_node_is_away_nothing_is_settled_or_waits_less(card: Car
 # --- failed sells ----------------------------------------------------------------------------------
 
 
-def fails(wallet: Address, token: Address = TOKEN) -> Sent:
+def fails(wallet: Address, token: Address = TOKEN) -> LoggedTransaction:
     """A sell that leaves no log."""
     router, weth = NETWORK.swap_router02, NETWORK.weth
     data = amm_v3.encode_exact_input_single(token, weth, 3000, wallet, 10**18)

@@ -41,7 +41,7 @@ async def take(pool: asyncpg.Pool, room: int, now: datetime = NOW, lane: Lane = 
         )
 
 
-class Model:
+class TurnsModel:
     """Round and round, one job a turn, with nothing clever."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Model:
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_the_order_is_that_of_a_plain_model(pool: asyncpg.Pool, seed: int) -> None:
-    drawn, model, held = random.Random(seed), Model(), dict[str, Job]()
+    drawn, model, held = random.Random(seed), TurnsModel(), dict[str, Job]()
     number = 0
     for _ in range(25):
         for _ in range(drawn.randrange(5)):

@@ -28,7 +28,7 @@ A = TypeVar("A")
 
 
 @dataclass
-class Row:
+class JobRow:
     """What the table should hold of a job, times in seconds from ``START``; None: at once."""
 
     payload: int
@@ -53,7 +53,7 @@ class Jobs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.model: dict[str, Row] = {}
+        self.model: dict[str, JobRow] = {}
         self.held: list[tuple[Job, str, object]] = []
         self.places = 0
         self._run(self.connection.execute("TRUNCATE jobs.job"))
@@ -77,7 +77,7 @@ class Jobs(RuleBasedStateMachine):
             self.places += 1
             row = self.model.get(key)
             if row is None:
-                self.model[key] = Row(number, at_s, self.places)
+                self.model[key] = JobRow(number, at_s, self.places)
                 continue
             row.payload = number
             if row.claim is not None:
@@ -109,7 +109,7 @@ class Jobs(RuleBasedStateMachine):
     def wait(self, seconds: int) -> None:
         self.now += seconds
 
-    def _ours(self, index: int) -> tuple[Job, str, Row | None]:
+    def _ours(self, index: int) -> tuple[Job, str, JobRow | None]:
         job, key, claim = self.held[index % len(self.held)]
         row = self.model.get(key)
         return job, key, row if row is not None and row.claim is claim else None

@@ -28,7 +28,7 @@ UNFAIR = "it said \u202e'no'\n<b>" + "x" * 1000
 
 
 @dataclass
-class Ground:
+class ClaimingContext:
     """What the handlers below work on."""
 
     pool: asyncpg.Pool
@@ -71,18 +71,18 @@ def mark(job: Job) -> Effect:
     return effect
 
 
-async def does(ground: Ground, job: Job) -> Effect:
+async def does(ground: ClaimingContext, job: Job) -> Effect:
     ground.begun.append(job.key)
     return mark(job)
 
 
-async def quiet(ground: Ground, job: Job) -> Effect:
+async def quiet(ground: ClaimingContext, job: Job) -> Effect:
     """No wish of its own tells of its end."""
     ground.begun.append(job.key)
     return do_nothing
 
 
-async def waits(ground: Ground, job: Job) -> Effect:
+async def waits(ground: ClaimingContext, job: Job) -> Effect:
     ground.begun.append(job.key)
     ground.has_begun.set()
     try:
@@ -92,12 +92,12 @@ async def waits(ground: Ground, job: Job) -> Effect:
     return mark(job)
 
 
-async def fails(ground: Ground, job: Job) -> Effect:
+async def fails(ground: ClaimingContext, job: Job) -> Effect:
     ground.begun.append(job.key)
     raise NodeFault(UNFAIR)
 
 
-async def half_done(ground: Ground, job: Job) -> Effect:
+async def half_done(ground: ClaimingContext, job: Job) -> Effect:
     async def effect(connection: Connection) -> None:
         await mark(job)(connection)
         raise KeyError(UNFAIR)
@@ -105,7 +105,7 @@ async def half_done(ground: Ground, job: Job) -> Effect:
     return effect
 
 
-async def loses(ground: Ground, job: Job) -> Effect:
+async def loses(ground: ClaimingContext, job: Job) -> Effect:
     """While it is run its lease ends, and another takes it."""
     ground.begun.append(job.key)
     assert [taken.id for taken in await ground.claims(after_s=HOUR_S)] == [job.id]
@@ -113,20 +113,22 @@ async def loses(ground: Ground, job: Job) -> Effect:
 
 
 def kind(
-    handler: Callable[[Ground, Job], Awaitable[Effect]],
+    handler: Callable[[ClaimingContext, Job], Awaitable[Effect]],
     lease_s: float = 60,
     at_once: int = 4,
     limit_s: float = 60,
     most_tries: int = 28,
-) -> JobKind[Ground]:
+) -> JobKind[ClaimingContext]:
     return JobKind(handler, lease_s, at_once, limit_s, most_tries=most_tries)
 
 
-def worker(ground: Ground, poll_s: float = 60.0, **kinds: JobKind[Ground]) -> Worker[Ground]:
+def worker(
+    ground: ClaimingContext, poll_s: float = 60.0, **kinds: JobKind[ClaimingContext]
+) -> Worker[ClaimingContext]:
     return Worker(ground, kinds, lambda: 0.5, poll_s)
 
 
-async def round_of(worker: Worker[Ground]) -> None:
+async def round_of(worker: Worker[ClaimingContext]) -> None:
     """One round and its runs."""
     async with asyncio.timeout(WAIT_S):
         await asyncio.gather(*await worker.take())
@@ -142,24 +144,24 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.fixture
-async def ground(database_url: str) -> AsyncIterator[Ground]:
+async def ground(database_url: str) -> AsyncIterator[ClaimingContext]:
     async with asyncpg.create_pool(database_url, min_size=1, max_size=8, command_timeout=5) as pool:
         await pool.execute("TRUNCATE jobs.job")
-        yield Ground(pool)
+        yield ClaimingContext(pool)
         await pool.execute("TRUNCATE jobs.job")
 
 
-async def test_the_effect_and_the_end_of_a_job_come_together(ground: Ground) -> None:
+async def test_the_effect_and_the_end_of_a_job_come_together(ground: ClaimingContext) -> None:
     await ground.wish("a", "b")
     await round_of(worker(ground, walk=kind(does)))
     assert sorted(await ground.marks()) == ["a-1", "b-1"]
     assert await ground.left() == []
 
 
-async def test_no_transaction_is_open_while_a_handler_reads(ground: Ground) -> None:
+async def test_no_transaction_is_open_while_a_handler_reads(ground: ClaimingContext) -> None:
     seen: list[int] = []
 
-    async def looks(ground: Ground, job: Job) -> Effect:
+    async def looks(ground: ClaimingContext, job: Job) -> Effect:
         seen.append(
             await ground.pool.fetchval(
                 # A vacuum that the server began by itself has a transaction, too.
@@ -175,7 +177,7 @@ async def test_no_transaction_is_open_while_a_handler_reads(ground: Ground) -> N
     assert await ground.left() == []
 
 
-async def test_what_was_lost_has_no_effect(ground: Ground) -> None:
+async def test_what_was_lost_has_no_effect(ground: ClaimingContext) -> None:
     await ground.wish("a")
     await round_of(worker(ground, walk=kind(loses)))
     assert ground.begun == ["a"]
@@ -184,7 +186,7 @@ async def test_what_was_lost_has_no_effect(ground: Ground) -> None:
     assert job.tries == 3
 
 
-async def test_an_effect_that_fails_is_undone_and_made_again_later(ground: Ground) -> None:
+async def test_an_effect_that_fails_is_undone_and_made_again_later(ground: ClaimingContext) -> None:
     await ground.wish("a")
     await round_of(worker(ground, walk=kind(half_done)))
     assert await ground.marks() == []
@@ -195,7 +197,7 @@ async def test_an_effect_that_fails_is_undone_and_made_again_later(ground: Groun
     assert await ground.marks() == ["a-2"]
 
 
-async def test_waits_grow_and_then_it_is_given_up(ground: Ground) -> None:
+async def test_waits_grow_and_then_it_is_given_up(ground: ClaimingContext) -> None:
     await ground.wish("a")
     failing = worker(ground, walk=kind(fails, most_tries=7))
     waited = []
@@ -216,7 +218,7 @@ async def test_waits_grow_and_then_it_is_given_up(ground: Ground) -> None:
     assert len(ground.begun) == 7
 
 
-async def test_strangers_words_are_cleaned_and_said_once(ground: Ground) -> None:
+async def test_strangers_words_are_cleaned_and_said_once(ground: ClaimingContext) -> None:
     await ground.wish("a")
     with capture_logs() as logged:
         await round_of(worker(ground, walk=kind(fails)))
@@ -230,7 +232,7 @@ async def test_strangers_words_are_cleaned_and_said_once(ground: Ground) -> None
     assert not any("\u202e" in str(value) or "\n" in str(value) for value in entry.values())
 
 
-async def test_what_takes_too_long_has_failed(ground: Ground) -> None:
+async def test_what_takes_too_long_has_failed(ground: ClaimingContext) -> None:
     await ground.wish("a")
     await round_of(worker(ground, walk=kind(waits, limit_s=0.01)))
     assert await ground.pool.fetchval("SELECT last_error FROM jobs.job") == "TimeoutError:"
@@ -238,7 +240,7 @@ async def test_what_takes_too_long_has_failed(ground: Ground) -> None:
     assert len(await ground.claims(after_s=5)) == 1
 
 
-async def test_what_kills_its_workers_is_given_up_without_another_run(ground: Ground) -> None:
+async def test_what_kills_its_workers_is_given_up_without_another_run(ground: ClaimingContext) -> None:
     await ground.wish("a")
     for n in range(3):
         assert len(await ground.claims(after_s=n * HOUR_S)) == 1
@@ -249,7 +251,7 @@ async def test_what_kills_its_workers_is_given_up_without_another_run(ground: Gr
     assert await ground.claims(after_s=HOUR_S) == []
 
 
-async def test_of_a_kind_so_many_are_run_at_once(ground: Ground) -> None:
+async def test_of_a_kind_so_many_are_run_at_once(ground: ClaimingContext) -> None:
     await ground.wish("a", "b", "c")
     await ground.wish("d", kind="feed")
     both = worker(ground, walk=kind(waits, at_once=2), feed=kind(does))
@@ -272,7 +274,7 @@ async def _is(found: Awaitable[list[str]], expected: list[str]) -> bool:
     return await found == expected
 
 
-async def test_a_lease_is_renewed_while_a_job_is_run(ground: Ground) -> None:
+async def test_a_lease_is_renewed_while_a_job_is_run(ground: ClaimingContext) -> None:
     await ground.wish("a")
     (run,) = await worker(ground, walk=kind(waits, lease_s=0.03)).take()
     first = await ground.pool.fetchval("SELECT claimed_until FROM jobs.job")
@@ -288,15 +290,15 @@ async def test_a_lease_is_renewed_while_a_job_is_run(ground: Ground) -> None:
     assert await ground.marks() == ["a-1"]
 
 
-async def _writes_until(ground: Ground, connection: Connection) -> None:
+async def _writes_until(ground: ClaimingContext, connection: Connection) -> None:
     ground.has_begun.set()
     async with asyncio.timeout(WAIT_S):
         await ground.go.wait()
     await connection.execute("SELECT 1")
 
 
-async def test_a_lease_is_renewed_while_an_effect_is_written(ground: Ground) -> None:
-    async def slow(ground: Ground, job: Job) -> Effect:
+async def test_a_lease_is_renewed_while_an_effect_is_written(ground: ClaimingContext) -> None:
+    async def slow(ground: ClaimingContext, job: Job) -> Effect:
         async def effect(connection: Connection) -> None:
             await _writes_until(ground, connection)
             await mark(job)(connection)
@@ -324,7 +326,7 @@ async def test_a_lease_is_renewed_while_an_effect_is_written(ground: Ground) -> 
 
 
 async def test_an_effect_that_wishes_for_its_own_job_is_not_waited_for_by_who_renews(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: ClaimingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job's row is locked from then on."""
     messages: list[bool] = []
@@ -334,7 +336,7 @@ async def test_an_effect_that_wishes_for_its_own_job_is_not_waited_for_by_who_re
         messages.append(await renew(connection, job, until))
         return messages[-1]
 
-    async def itself(ground: Ground, job: Job) -> Effect:
+    async def itself(ground: ClaimingContext, job: Job) -> Effect:
         async def effect(connection: Connection) -> None:
             await jobs.enqueue(connection, job.kind, job.key, run_at=ground.now() + timedelta(hours=2))
             messages.clear()
@@ -364,7 +366,7 @@ async def test_an_effect_that_wishes_for_its_own_job_is_not_waited_for_by_who_re
 # --- going on --------------------------------------------------------------------------------------
 
 
-async def test_a_wish_wakes_it(ground: Ground) -> None:
+async def test_a_wish_wakes_it(ground: ClaimingContext) -> None:
     """It looks by itself once a minute: bounded waits would not reach that."""
     async with run_in_background(worker(ground, walk=kind(does)).run(), "worker"):
         for n in range(3):
@@ -373,14 +375,14 @@ async def test_a_wish_wakes_it(ground: Ground) -> None:
     assert await ground.marks() == ["0-1", "1-1", "2-1"]
 
 
-async def test_more_than_is_run_at_once_is_gone_through(ground: Ground) -> None:
+async def test_more_than_is_run_at_once_is_gone_through(ground: ClaimingContext) -> None:
     await ground.wish(*(f"{n:02}" for n in range(50)))
     async with run_in_background(worker(ground, walk=kind(quiet, at_once=3)).run(), "worker"):
         await until(lambda: _is(ground.left(), []))
     assert len(ground.begun) == 50
 
 
-async def test_what_becomes_due_is_found_without_a_word(ground: Ground) -> None:
+async def test_what_becomes_due_is_found_without_a_word(ground: ClaimingContext) -> None:
     async with run_in_background(worker(ground, poll_s=0.01, walk=kind(does)).run(), "worker"):
         async with ground.pool.acquire() as connection:
             await jobs.enqueue(connection, "walk", "a", run_at=ground.now() + timedelta(hours=1))
@@ -391,7 +393,7 @@ async def test_what_becomes_due_is_found_without_a_word(ground: Ground) -> None:
         await until(lambda: _is(ground.left(), []))
 
 
-async def test_two_workers_do_everything_once(ground: Ground) -> None:
+async def test_two_workers_do_everything_once(ground: ClaimingContext) -> None:
     one, other = worker(ground, walk=kind(does, at_once=2)), worker(ground, walk=kind(does, at_once=2))
     async with run_in_background(one.run(), "one"), run_in_background(other.run(), "other"):
         await ground.wish(*(f"{n:02}" for n in range(40)))
@@ -400,13 +402,13 @@ async def test_two_workers_do_everything_once(ground: Ground) -> None:
     assert len(await ground.marks()) == 40
 
 
-async def test_it_wishes_for_what_it_begins_with(ground: Ground) -> None:
+async def test_it_wishes_for_what_it_begins_with(ground: ClaimingContext) -> None:
     daily = JobKind(does, 60, 1, 60, start_key="all")
     async with run_in_background(worker(ground, walk=daily).run(), "worker"):
         await until(lambda: _is(ground.marks(), ["all-1"]))
 
 
-async def test_when_it_ends_what_is_under_way_is_left_to_others(ground: Ground) -> None:
+async def test_when_it_ends_what_is_under_way_is_left_to_others(ground: ClaimingContext) -> None:
     await ground.wish("a")
     running = asyncio.create_task(worker(ground, walk=kind(waits)).run())
     async with asyncio.timeout(WAIT_S):
@@ -422,8 +424,8 @@ async def test_when_it_ends_what_is_under_way_is_left_to_others(ground: Ground) 
     assert await ground.marks() == ["a-2"]
 
 
-async def test_what_does_not_let_go_holds_up_no_end(ground: Ground) -> None:
-    async def clings(ground: Ground, job: Job) -> Effect:
+async def test_what_does_not_let_go_holds_up_no_end(ground: ClaimingContext) -> None:
+    async def clings(ground: ClaimingContext, job: Job) -> Effect:
         while not ground.go.is_set():
             ground.has_begun.set()
             with contextlib.suppress(asyncio.CancelledError):
@@ -444,10 +446,10 @@ async def test_what_does_not_let_go_holds_up_no_end(ground: Ground) -> None:
         await until(lambda: _is(ground.left(), []))
 
 
-async def test_an_end_is_an_end_whatever_fails_on_the_way_out(ground: Ground) -> None:
+async def test_an_end_is_an_end_whatever_fails_on_the_way_out(ground: ClaimingContext) -> None:
     begun = asyncio.Event()
 
-    class Broken(Worker[Ground]):
+    class Broken(Worker[ClaimingContext]):
         async def take(self) -> list[asyncio.Task[None]]:
             try:
                 begun.set()
@@ -464,7 +466,7 @@ async def test_an_end_is_an_end_whatever_fails_on_the_way_out(ground: Ground) ->
             await running
 
 
-async def test_when_the_line_of_wishes_is_cut_it_is_laid_again(ground: Ground) -> None:
+async def test_when_the_line_of_wishes_is_cut_it_is_laid_again(ground: ClaimingContext) -> None:
     cut = (
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
         " WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid() AND datname = current_database()"
@@ -486,10 +488,10 @@ async def test_when_the_line_of_wishes_is_cut_it_is_laid_again(ground: Ground) -
 
 
 @pytest.mark.parametrize("back_s", [HOUR_S, 24 * HOUR_S])
-async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: Ground, back_s: float) -> None:
+async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: ClaimingContext, back_s: float) -> None:
     """What is done every half minute was to be done by a time that comes in an hour, or a day."""
 
-    async def again(ground: Ground, job: Job) -> Effect:
+    async def again(ground: ClaimingContext, job: Job) -> Effect:
         ground.begun.append(job.key)
         run_at = ground.now() + timedelta(seconds=30)
 
@@ -509,7 +511,7 @@ async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: Ground, back_s
 
 @pytest.mark.parametrize("ahead_s", [HOUR_S, 24 * HOUR_S])
 async def test_what_was_taken_while_the_clock_was_ahead_waits_for_no_one(
-    ground: Ground, ahead_s: float
+    ground: ClaimingContext, ahead_s: float
 ) -> None:
     """It was due by that clock, too; and whoever took it ended before the clock was right."""
     async with ground.pool.acquire() as connection:
@@ -529,7 +531,7 @@ async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> 
         await migrate(connection)
         await connection.close()
         async with asyncpg.create_pool(server.dsn, min_size=1, max_size=6, command_timeout=5) as pool:
-            ground = Ground(pool)
+            ground = ClaimingContext(pool)
             with capture_logs() as logged:
                 async with run_in_background(worker(ground, poll_s=0.01, walk=kind(waits)).run(), "worker"):
                     await ground.wish("a")

@@ -12,7 +12,7 @@ from roundtrip.api.admission.minute_limits import WINDOW_MS, MinuteLimits, Ticke
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
-from support.shared_minutes import House, Told, plain, refused, taken
+from support.shared_minutes import CountingProcesses, Told, plain, refused, taken
 from support.valkey_clusters import StoreCluster, client_of
 from support.valkeys import FAULTS, Store, pretending
 
@@ -20,8 +20,8 @@ PATIENT_S = 10.0
 
 
 @pytest.fixture
-async def house(shared_url: str) -> AsyncIterator[House]:
-    found = House(shared_url)
+async def house(shared_url: str) -> AsyncIterator[CountingProcesses]:
+    found = CountingProcesses(shared_url)
     yield found
     await found.close()
 
@@ -50,7 +50,7 @@ instead."""
 async def same_as_in_memory(url: str, turns: list[tuple[int, int, str, int, int | None]], count: int) -> None:
     with client_of(url) as client:
         client.flushall()
-    house = House(url)
+    house = CountingProcesses(url)
     processes = [house.process() for _ in range(count)]
     memory = MinuteLimits(house.wall)
     tickets: list[tuple[SharedMinutes, Ticket, Ticket]] = []
@@ -97,7 +97,9 @@ async def test_processes_count_over_a_cluster_as_one_would_in_memory(
     await same_as_in_memory(valkey_cluster.url, turns, count)
 
 
-async def test_a_clock_put_back_forgets_what_lies_in_the_future_and_nothing_else(house: House) -> None:
+async def test_a_clock_put_back_forgets_what_lies_in_the_future_and_nothing_else(
+    house: CountingProcesses,
+) -> None:
     minutes, memory = house.process(), MinuteLimits(house.wall)
     for pause, let_in in ((0, True), (-300, True), (-59_000, False), (-701, True), (0, True), (0, False)):
         house.wall.ms += pause
@@ -106,7 +108,7 @@ async def test_a_clock_put_back_forgets_what_lies_in_the_future_and_nothing_else
         assert isinstance(came, Ticket) is let_in
 
 
-async def test_of_many_at_once_exactly_so_many_are_let_in(house: House) -> None:
+async def test_of_many_at_once_exactly_so_many_are_let_in(house: CountingProcesses) -> None:
     """By the store's clock, and whatever those of the processes say."""
     processes = [house.process(own_clock=False) for _ in range(3)]
     processes[1].limits.now_ms = Wall(house.wall.ms - 10**9)
@@ -116,7 +118,7 @@ async def test_of_many_at_once_exactly_so_many_are_let_in(house: House) -> None:
     assert all(one[0] == 60 for one in came if isinstance(one, tuple))
 
 
-async def test_two_calls_of_one_millisecond_are_two(house: House) -> None:
+async def test_two_calls_of_one_millisecond_are_two(house: CountingProcesses) -> None:
     minutes = house.process()
     first, second = [await minutes.take("a", 2) for _ in range(2)]
     assert first.taken_ms == second.taken_ms
@@ -127,7 +129,7 @@ async def test_two_calls_of_one_millisecond_are_two(house: House) -> None:
     assert isinstance(await taken(other, "a", 2), tuple)
 
 
-async def test_whose_limit_was_lowered_waits_until_enough_are_over_for_all(house: House) -> None:
+async def test_whose_limit_was_lowered_waits_until_enough_are_over_for_all(house: CountingProcesses) -> None:
     one, other = house.process(), house.process()
     for _ in range(4):
         await one.take("a", 4)
@@ -138,7 +140,7 @@ async def test_whose_limit_was_lowered_waits_until_enough_are_over_for_all(house
     assert came[0] == 58
 
 
-async def test_who_is_refused_elsewhere_has_no_place_here(house: House) -> None:
+async def test_who_is_refused_elsewhere_has_no_place_here(house: CountingProcesses) -> None:
     full, other = house.process(), house.process()
     await full.take("a", 1)
     for _ in range(3):
@@ -146,7 +148,7 @@ async def test_who_is_refused_elsewhere_has_no_place_here(house: House) -> None:
     assert other.limits.take("a", 1).remaining == 0
 
 
-async def test_what_this_process_counted_itself_is_refused_without_asking(house: House) -> None:
+async def test_what_this_process_counted_itself_is_refused_without_asking(house: CountingProcesses) -> None:
     minutes = house.process()
     await minutes.take("a", 1)
     with client_of(house.url) as client:
@@ -154,7 +156,7 @@ async def test_what_this_process_counted_itself_is_refused_without_asking(house:
     assert isinstance(await taken(minutes, "a", 1), tuple)
 
 
-async def test_what_is_kept_goes_by_itself(house: House) -> None:
+async def test_what_is_kept_goes_by_itself(house: CountingProcesses) -> None:
     await house.process(own_clock=False).take("address:203.0.113.7", 3)
     with client_of(house.url) as client:
         keys = list(client.scan_iter())
@@ -163,7 +165,7 @@ async def test_what_is_kept_goes_by_itself(house: House) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["SET {} text", "HSET {} a b", "RPUSH {} text", "RPUSH {} nan"])
-async def test_a_key_that_holds_something_else_is_nobodys_fault(house: House, wrong: str) -> None:
+async def test_a_key_that_holds_something_else_is_nobodys_fault(house: CountingProcesses, wrong: str) -> None:
     minutes = house.process()
     first = await minutes.take("a", 3)
     with client_of(house.url) as client:
@@ -177,7 +179,7 @@ async def test_a_key_that_holds_something_else_is_nobodys_fault(house: House, wr
     assert not minutes.valkey.is_gone()
 
 
-async def test_what_is_under_way_is_not_waited_for_for_ever(house: House) -> None:
+async def test_what_is_under_way_is_not_waited_for_for_ever(house: CountingProcesses) -> None:
     minutes = house.process()
 
     async def never(*_: object) -> object:
@@ -196,7 +198,7 @@ async def test_what_is_under_way_is_not_waited_for_for_ever(house: House) -> Non
     queue.flushing.cancel()
 
 
-async def test_who_goes_away_before_it_is_let_in_has_made_no_call(house: House) -> None:
+async def test_who_goes_away_before_it_is_let_in_has_made_no_call(house: CountingProcesses) -> None:
     minutes = house.process()
     asking = asyncio.create_task(minutes.take("a", 1))
     await asyncio.sleep(0)
@@ -210,7 +212,7 @@ async def test_who_goes_away_before_it_is_let_in_has_made_no_call(house: House) 
 
 
 async def test_while_the_store_is_gone_each_process_counts_alone(own_valkey: Store) -> None:
-    house = House(own_valkey.url)
+    house = CountingProcesses(own_valkey.url)
     one, two = house.process(), house.process()
     first = await one.take("a", 3)
     own_valkey.kill()
@@ -231,9 +233,10 @@ async def test_while_the_store_is_gone_each_process_counts_alone(own_valkey: Sto
 
 
 async def test_a_store_that_hangs_is_as_good_as_none(own_valkey: Store) -> None:
-    house = House(own_valkey.url, bound_s=0.05)
+    house = CountingProcesses(own_valkey.url)
     minutes = house.process()
     await minutes.take("a", 20)
+    house.hurry()
     with own_valkey.hanging():
         came = await asyncio.gather(*(taken(minutes, "a", 20) for _ in range(30)))
     assert sorted(one.remaining for one in came if isinstance(one, Ticket)) == list(range(19))
@@ -243,14 +246,14 @@ async def test_a_store_that_hangs_is_as_good_as_none(own_valkey: Store) -> None:
 @pytest.mark.parametrize("what", FAULTS)
 async def test_whatever_the_store_answers_nobody_fails_and_all_are_limited(what: str) -> None:
     async with pretending(FAULTS[what]) as pretender:
-        house = House(pretender.url, bound_s=0.1)
+        house = CountingProcesses(pretender.url, bound_s=0.1)
         minutes = house.process()
         came = [await taken(minutes, "a", 3) for _ in range(4)]
         assert [one.remaining for one in came if isinstance(one, Ticket)] == [2, 1, 0]
         await house.close()
 
 
-async def test_a_ticket_can_be_replaced_like_any_other(house: House) -> None:
+async def test_a_ticket_can_be_replaced_like_any_other(house: CountingProcesses) -> None:
     minutes = house.process()
     ticket = msgspec.structs.replace(await minutes.take("a", 1), limit=1)
     minutes.refund(ticket)

@@ -15,25 +15,19 @@ from roundtrip.api.sharing.shared_single_flight import (
 )
 from roundtrip.api.sharing.single_flight import SharedAnswer, TookTooLong
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
-from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from support.answering import LONG_MS, PATIENT_S, GatedRuns, SharingProcesses, until_waiting
+from support.clocks import Clock
 
 
 @pytest.fixture
-async def house(shared_url: str) -> AsyncIterator[House]:
-    found = House(shared_url)
+async def house(shared_url: str) -> AsyncIterator[SharingProcesses]:
+    found = SharingProcesses(shared_url)
     yield found
     await found.close()
 
 
-async def test_two_hundred_who_ask_two_processes_at_once_cause_one_run(house: House) -> None:
-    runs = Runs()
+async def test_two_hundred_who_ask_two_processes_at_once_cause_one_run(house: SharingProcesses) -> None:
+    runs = GatedRuns()
     processes = [house.process(), house.process()]
     asking = [asyncio.create_task(one.get("k", runs)) for _ in range(100) for one in processes]
     came = await asyncio.gather(*asking)
@@ -42,8 +36,8 @@ async def test_two_hundred_who_ask_two_processes_at_once_cause_one_run(house: Ho
     assert runs.count == 1
 
 
-async def test_what_one_process_made_another_shares_for_the_rest_of_its_time(house: House) -> None:
-    one, other, runs = house.process(), house.process(), Runs()
+async def test_what_one_process_made_another_shares_for_the_rest_of_its_time(house: SharingProcesses) -> None:
+    one, other, runs = house.process(), house.process(), GatedRuns()
     await one.get("k", runs)
     with house.client() as client:
         (key,) = client.scan_iter("roundtrip:answer:*")
@@ -57,8 +51,8 @@ async def test_what_one_process_made_another_shares_for_the_rest_of_its_time(hou
     assert runs.count == 1
 
 
-async def test_who_waited_shares_it_as_long_as_who_ran(house: House) -> None:
-    one, other, runs = house.process(), house.process(), Runs()
+async def test_who_waited_shares_it_as_long_as_who_ran(house: SharingProcesses) -> None:
+    one, other, runs = house.process(), house.process(), GatedRuns()
     runs.gate.clear()
     asking = [asyncio.create_task(one.get("k", runs))]
     await runs.began.wait()
@@ -72,9 +66,9 @@ async def test_who_waited_shares_it_as_long_as_who_ran(house: House) -> None:
 
 @pytest.mark.parametrize("counted", [True, False])
 async def test_an_answer_of_no_time_is_for_those_who_waited_and_nobody_later(
-    house: House, counted: bool
+    house: SharingProcesses, counted: bool
 ) -> None:
-    one, other, runs = house.process(), house.process(), Runs(ttl_ms=0, counted=counted)
+    one, other, runs = house.process(), house.process(), GatedRuns(ttl_ms=0, counted=counted)
     for round_ in (1, 2):
         runs.gate.clear()
         runs.began.clear()
@@ -98,8 +92,10 @@ async def test_an_answer_of_no_time_is_for_those_who_waited_and_nobody_later(
     ],
     ids=lambda fault: fault.code,
 )
-async def test_a_failure_reaches_all_who_wait_as_what_it_is(house: House, fault: RoundtripError) -> None:
-    one, other, runs = house.process(), house.process(), Runs(fault=fault)
+async def test_a_failure_reaches_all_who_wait_as_what_it_is(
+    house: SharingProcesses, fault: RoundtripError
+) -> None:
+    one, other, runs = house.process(), house.process(), GatedRuns(fault=fault)
     runs.gate.clear()
     asking = [asyncio.create_task(one.get("k", runs))]
     await runs.began.wait()
@@ -117,8 +113,8 @@ async def test_a_failure_reaches_all_who_wait_as_what_it_is(house: House, fault:
     assert (await other.get("k", runs))[0].body == b"body 2"
 
 
-async def test_a_fault_of_ours_tells_nothing_of_itself_to_others(house: House) -> None:
-    one, other, runs = house.process(), house.process(), Runs(fault=KeyError("secret"))
+async def test_a_fault_of_ours_tells_nothing_of_itself_to_others(house: SharingProcesses) -> None:
+    one, other, runs = house.process(), house.process(), GatedRuns(fault=KeyError("secret"))
     runs.gate.clear()
     asking = [asyncio.create_task(one.get("k", runs))]
     await runs.began.wait()
@@ -131,8 +127,8 @@ async def test_a_fault_of_ours_tells_nothing_of_itself_to_others(house: House) -
         assert all(b"secret" not in bytes(client.get(key)) for key in client.scan_iter())
 
 
-async def test_an_unknown_code_is_a_fault_of_ours(house: House) -> None:
-    other, runs = house.process(), Runs()
+async def test_an_unknown_code_is_a_fault_of_ours(house: SharingProcesses) -> None:
+    other, runs = house.process(), GatedRuns()
     others = other.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
@@ -145,8 +141,8 @@ async def test_an_unknown_code_is_a_fault_of_ours(house: House) -> None:
 
 
 async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(shared_url: str) -> None:
-    house = House(shared_url, FlightTimes(lease_ms=200))
-    processes, runs = [house.process() for _ in range(2)], Runs()
+    house = SharingProcesses(shared_url, FlightTimes(lease_ms=200))
+    processes, runs = [house.process() for _ in range(2)], GatedRuns()
     others = processes[0].others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
@@ -159,8 +155,8 @@ async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(shar
 
 
 async def test_a_run_that_takes_longer_than_a_lease_keeps_it(shared_url: str) -> None:
-    house = House(shared_url, FlightTimes(lease_ms=500, renew_s=0.02))
-    one, other, runs = house.process(), house.process(), Runs()
+    house = SharingProcesses(shared_url, FlightTimes(lease_ms=500, renew_s=0.02))
+    one, other, runs = house.process(), house.process(), GatedRuns()
     others = one.others
     assert isinstance(others, SharedInValkey)
     runs.gate.clear()
@@ -182,11 +178,11 @@ async def test_a_run_that_takes_longer_than_a_lease_keeps_it(shared_url: str) ->
     await house.close()
 
 
-async def test_who_lost_its_lease_takes_nothing_from_who_has_it(house: House) -> None:
+async def test_who_lost_its_lease_takes_nothing_from_who_has_it(house: SharingProcesses) -> None:
     one, other = house.process(), house.process()
     others = one.others
     assert isinstance(others, SharedInValkey)
-    old, new = Runs(body=b"old"), Runs(body=b"new")
+    old, new = GatedRuns(body=b"old"), GatedRuns(body=b"new")
     old.gate.clear()
     new.gate.clear()
     first = asyncio.create_task(one.get("k", old))
@@ -207,8 +203,8 @@ async def test_who_lost_its_lease_takes_nothing_from_who_has_it(house: House) ->
 
 
 @pytest.mark.parametrize("kept", [b"", b"garbage", b"\x93\xa4made\xc4\x01x\x01", b"\x91" * 5_000])
-async def test_what_cannot_be_read_is_not_there(house: House, kept: bytes) -> None:
-    one, runs = house.process(), Runs()
+async def test_what_cannot_be_read_is_not_there(house: SharingProcesses, kept: bytes) -> None:
+    one, runs = house.process(), GatedRuns()
     others = one.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
@@ -218,8 +214,8 @@ async def test_what_cannot_be_read_is_not_there(house: House, kept: bytes) -> No
     assert runs.count == 1
 
 
-async def test_an_outcome_that_cannot_be_read_is_run_for_again(house: House) -> None:
-    one, runs = house.process(), Runs()
+async def test_an_outcome_that_cannot_be_read_is_run_for_again(house: SharingProcesses) -> None:
+    one, runs = house.process(), GatedRuns()
     others = one.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
@@ -229,8 +225,8 @@ async def test_an_outcome_that_cannot_be_read_is_run_for_again(house: House) -> 
         assert (await one.get("k", runs))[1] is False
 
 
-async def test_processes_of_different_versions_share_nothing(house: House) -> None:
-    runs = Runs()
+async def test_processes_of_different_versions_share_nothing(house: SharingProcesses) -> None:
+    runs = GatedRuns()
     assert [(await house.process(version).get("k", runs))[1] for version in "1221"] == [
         False,
         False,
@@ -240,8 +236,8 @@ async def test_processes_of_different_versions_share_nothing(house: House) -> No
     assert runs.count == 2
 
 
-async def test_an_answer_that_is_too_large_stays_here(house: House) -> None:
-    one, other, runs = house.process(), house.process(), Runs(body=b"x" * MAX_BYTES)
+async def test_an_answer_that_is_too_large_stays_here(house: SharingProcesses) -> None:
+    one, other, runs = house.process(), house.process(), GatedRuns(body=b"x" * MAX_BYTES)
     assert (await one.get("k", runs))[1] is False
     assert one.find_fresh("k") is not None
     assert (await other.get("k", runs))[1] is False
@@ -250,8 +246,8 @@ async def test_an_answer_that_is_too_large_stays_here(house: House) -> None:
 
 
 async def test_nobody_waits_for_ever(shared_url: str) -> None:
-    house = House(shared_url, FlightTimes(wait_s=0.05))
-    one, runs = house.process(), Runs()
+    house = SharingProcesses(shared_url, FlightTimes(wait_s=0.05))
+    one, runs = house.process(), GatedRuns()
     others = one.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
@@ -263,8 +259,8 @@ async def test_nobody_waits_for_ever(shared_url: str) -> None:
 
 
 async def test_a_run_that_is_broken_off_is_anothers_at_once(shared_url: str) -> None:
-    house = House(shared_url, FlightTimes(lease_ms=LONG_MS))
-    one, other, runs = house.process(), house.process(), Runs()
+    house = SharingProcesses(shared_url, FlightTimes(lease_ms=LONG_MS))
+    one, other, runs = house.process(), house.process(), GatedRuns()
     runs.gate.clear()
     asking = asyncio.create_task(one.get("k", runs))
     await runs.began.wait()
@@ -281,17 +277,19 @@ async def test_a_run_that_is_broken_off_is_anothers_at_once(shared_url: str) -> 
     await house.close()
 
 
-async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(house: House) -> None:
-    late, other, runs = house.process(), house.process(), Runs()
-    spans, clock = FlightTimes(), Clock()
+async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(
+    house: SharingProcesses,
+) -> None:
+    late, other, runs = house.process(), house.process(), GatedRuns()
+    spans, clock = FlightTimes(), Clock(0.0)
     others = late.others = SharedInValkey(house.stores[0], "1", lambda: "late", clock, spans)
-    none = Runs()
+    none = GatedRuns()
     none.gate.clear()
     with house.client() as client:
         client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
         asking = asyncio.create_task(late.get("k", none))
         await until_waiting(late)
-        clock.now += spans.wait_s - 0.3
+        clock.now_s += spans.wait_s - 0.3
         client.delete(others._store_key("lease", "k"))
         async with asyncio.timeout(PATIENT_S):
             await none.began.wait()
@@ -304,21 +302,21 @@ async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(h
 
 
 async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(shared_url: str) -> None:
-    house = House(shared_url, FlightTimes(outcome_ms=LONG_MS))
+    house = SharingProcesses(shared_url, FlightTimes(outcome_ms=LONG_MS))
     others = house.process().others
     assert isinstance(others, SharedInValkey)
     made = msgspec.msgpack.encode(["made", b"body", LONG_MS, True])
     with house.client() as client:
         client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
         client.set(others._store_key("outcome", "k", b"them"), made, px=LONG_MS - 20_000)
-    shared, left_ms, hit = await others.get("k", Runs())
+    shared, left_ms, hit = await others.get("k", GatedRuns())
     assert (shared, hit) == (SharedAnswer(b"body", LONG_MS, True), True)
     assert 0 < left_ms <= LONG_MS - 20_000
     await house.close()
 
 
-async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: House) -> None:
-    ending, other, runs = house.process(), house.process(), Runs()
+async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: SharingProcesses) -> None:
+    ending, other, runs = house.process(), house.process(), GatedRuns()
     runs.gate.clear()
     asking = asyncio.create_task(ending.get("k", runs))
     await runs.began.wait()
@@ -333,9 +331,9 @@ async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: House) -> 
         await asking
 
 
-async def test_who_waited_for_an_absence_holds_it_against_the_newest_block(house: House) -> None:
+async def test_who_waited_for_an_absence_holds_it_against_the_newest_block(house: SharingProcesses) -> None:
     """Of another process; and who comes later runs."""
-    one, other, runs = house.process(), house.process(), Runs(is_absence=True)
+    one, other, runs = house.process(), house.process(), GatedRuns(is_absence=True)
     runs.gate.clear()
     asking = asyncio.create_task(one.get("k", runs))
     await runs.began.wait()

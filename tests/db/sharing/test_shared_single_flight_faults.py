@@ -5,15 +5,15 @@ import asyncio
 import pytest
 
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
-from support.answering import PATIENT_S, House, Runs, until_waiting
+from support.answering import PATIENT_S, GatedRuns, SharingProcesses, until_waiting
 from support.valkeys import FAULTS, Store, pretending
 
 
 @pytest.mark.parametrize("when", ["before", "during", "waiting"])
 @pytest.mark.parametrize("how", ["dead", "hanging"])
 async def test_without_the_store_each_process_runs_for_itself(own_valkey: Store, when: str, how: str) -> None:
-    house = House(own_valkey.url, bound_s=0.05)
-    one, other, runs = house.process(), house.process(), Runs()
+    house = SharingProcesses(own_valkey.url)
+    one, other, runs = house.process(), house.process(), GatedRuns()
     runs.gate.clear()
     asking: list[asyncio.Task[tuple[SharedAnswer, bool]]] = []
     if when != "before":
@@ -22,6 +22,7 @@ async def test_without_the_store_each_process_runs_for_itself(own_valkey: Store,
     if when == "waiting":
         asking += [asyncio.create_task(other.get("k", runs)) for _ in range(5)]
         await until_waiting(other)
+    house.hurry()
     async with asyncio.timeout(PATIENT_S):
         if how == "dead":
             own_valkey.kill()
@@ -36,7 +37,7 @@ async def _asked_through(
     one: SharedAnswers,
     other: SharedAnswers,
     asking: list[asyncio.Task[tuple[SharedAnswer, bool]]],
-    runs: Runs,
+    runs: GatedRuns,
 ) -> None:
     asking += [asyncio.create_task(process.get("k", runs)) for _ in range(5) for process in (one, other)]
     while runs.count < 2:  # noqa: ASYNC110
@@ -51,7 +52,7 @@ async def _asked_through(
 @pytest.mark.parametrize("what", FAULTS)
 async def test_whatever_the_store_answers_there_is_an_answer(what: str) -> None:
     async with pretending(FAULTS[what]) as pretender:
-        house, runs = House(pretender.url, bound_s=0.1), Runs()
+        house, runs = SharingProcesses(pretender.url, bound_s=0.1), GatedRuns()
         one = house.process()
         for key in "ab":
             assert (await one.get(key, runs))[1] is False
@@ -61,8 +62,8 @@ async def test_whatever_the_store_answers_there_is_an_answer(what: str) -> None:
 
 
 async def test_a_store_that_is_back_is_used_again(own_valkey: Store) -> None:
-    house = House(own_valkey.url)
-    one, other, runs = house.process(), house.process(), Runs()
+    house = SharingProcesses(own_valkey.url)
+    one, other, runs = house.process(), house.process(), GatedRuns()
     runs.gate.clear()
     asking = asyncio.create_task(one.get("k", runs))
     await runs.began.wait()

@@ -7,18 +7,18 @@ import pytest
 
 from roundtrip.api.sharing.places import FlightCaller, NoPlace
 from roundtrip.domain.base.errors import ServiceFull
-from support.answering import House, Runs, until_waiting
+from support.answering import GatedRuns, SharingProcesses, until_waiting
 
 
 @pytest.fixture
-async def house(shared_url: str) -> AsyncIterator[House]:
-    found = House(shared_url)
+async def house(shared_url: str) -> AsyncIterator[SharingProcesses]:
+    found = SharingProcesses(shared_url)
     yield found
     await found.close()
 
 
-async def test_where_there_is_no_place_the_other_process_runs(house: House) -> None:
-    full, other, runs = house.process(places=1), house.process(), Runs()
+async def test_where_there_is_no_place_the_other_process_runs(house: SharingProcesses) -> None:
+    full, other, runs = house.process(places=1), house.process(), GatedRuns()
     hurried = FlightCaller("hurried", wait_s=0.0)
     async with full.places.hold(FlightCaller("first")):
         with pytest.raises(ServiceFull) as caught:
@@ -43,10 +43,10 @@ async def test_where_there_is_no_place_the_other_process_runs(house: House) -> N
     ids=lambda fault: fault.code if type(fault) is ServiceFull else "no place",
 )
 async def test_what_one_process_has_run_out_of_is_told_to_nobody_elsewhere(
-    house: House, fault: ServiceFull
+    house: SharingProcesses, fault: ServiceFull
 ) -> None:
     full, other = house.process(), house.process()
-    none, runs = Runs(fault=fault), Runs()
+    none, runs = GatedRuns(fault=fault), GatedRuns()
     none.gate.clear()
     asking = asyncio.create_task(full.get("k", none))
     await none.began.wait()

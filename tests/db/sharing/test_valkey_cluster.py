@@ -14,7 +14,7 @@ from roundtrip.api.admission.minute_limits import Ticket
 from roundtrip.api.sharing.valkey import BadUrl, Script, StoreUnavailable, Valkey
 from roundtrip.api.sharing.valkey_cluster import ValkeyCluster, open_shared_store
 from support import answering
-from support.shared_minutes import PATIENT_S, House, taken
+from support.shared_minutes import PATIENT_S, CountingProcesses, taken
 from support.valkey_clusters import StoreCluster, ask, client_of, cluster, wait_until
 from support.valkeys import FAULTS, Store, pretending
 
@@ -32,10 +32,10 @@ def own_cluster() -> Iterator[StoreCluster]:
 
 
 @pytest.fixture
-async def house(valkey_cluster: StoreCluster) -> AsyncIterator[House]:
+async def house(valkey_cluster: StoreCluster) -> AsyncIterator[CountingProcesses]:
     with client_of(valkey_cluster.url) as client:
         client.flushall()
-    found = House(valkey_cluster.url)
+    found = CountingProcesses(valkey_cluster.url)
     yield found
     await found.close()
 
@@ -63,7 +63,7 @@ async def until_read(store: object) -> None:
             await asyncio.sleep(0)
 
 
-async def left(house: House, at: int, caller: str, limit: int = 5) -> int | None:
+async def left(house: CountingProcesses, at: int, caller: str, limit: int = 5) -> int | None:
     """What is left of the minute after a call of this process; None: refused."""
     came = await taken(house.minutes[at], caller, limit)
     return came.remaining if isinstance(came, Ticket) else None
@@ -127,7 +127,7 @@ async def test_one_of_the_hosts_of_the_url_is_enough(valkey_cluster: StoreCluste
 
 
 async def test_a_slot_is_moved_while_all_of_its_callers_call(
-    valkey_cluster: StoreCluster, house: House
+    valkey_cluster: StoreCluster, house: CountingProcesses
 ) -> None:
     # Two callers of one slot, of whom one comes while the slot is between two masters.
     old, slot = "0", key_slot(key_of_minute("0"))
@@ -168,7 +168,7 @@ async def test_a_slot_is_moved_while_all_of_its_callers_call(
 async def test_while_a_slot_is_on_two_masters_everybody_has_an_answer_and_afterwards_one_run(
     valkey_cluster: StoreCluster,
 ) -> None:
-    house, runs = answering.House(valkey_cluster.url), answering.Runs()
+    house, runs = answering.SharingProcesses(valkey_cluster.url), answering.GatedRuns()
     with house.client() as client:
         client.flushall()
     one, other = house.process(), house.process()
@@ -192,7 +192,7 @@ async def test_while_a_slot_is_on_two_masters_everybody_has_an_answer_and_afterw
 
 
 async def test_a_master_that_is_killed_costs_its_own_callers_only(own_cluster: StoreCluster) -> None:
-    house = House(own_cluster.url)
+    house = CountingProcesses(own_cluster.url)
     one, other = house.process(), house.process()
     dead, alive = own_cluster.nodes[:2]
     lost, kept = next(callers_of(own_cluster, dead)), next(callers_of(own_cluster, alive))
@@ -227,7 +227,7 @@ async def test_a_master_that_is_killed_costs_its_own_callers_only(own_cluster: S
 
 
 async def test_a_master_that_hangs_holds_up_its_own_callers_only(
-    valkey_cluster: StoreCluster, house: House
+    valkey_cluster: StoreCluster, house: CountingProcesses
 ) -> None:
     for _ in range(2):
         house.process()
@@ -241,7 +241,7 @@ async def test_a_master_that_hangs_holds_up_its_own_callers_only(
         assert not waiting.done()
     assert await waiting == 2
     # Beyond its bound it is gone, for its callers.
-    as_cluster(house.stores[0])._masters["127.0.0.1", stuck.port]._bound_s = 0.05
+    as_cluster(house.stores[0])._masters["127.0.0.1", stuck.port].bound_s = 0.05
     with stuck.hanging():
         assert await left(house, 0, held) == 2
     assert house.stores[0].is_gone(key_of_minute(held))
@@ -252,7 +252,7 @@ async def test_a_master_that_hangs_holds_up_its_own_callers_only(
 async def test_a_replica_is_promoted_and_counts_on(own_cluster: StoreCluster) -> None:
     master, replica = own_cluster.nodes[0], own_cluster.nodes[3]
     own_cluster.replicate(master, replica)
-    house = House(own_cluster.url)
+    house = CountingProcesses(own_cluster.url)
     for _ in range(2):
         house.process()
     caller, other = (next(callers_of(own_cluster, node)) for node in own_cluster.nodes[:2])
@@ -274,7 +274,7 @@ async def test_a_replica_is_promoted_and_counts_on(own_cluster: StoreCluster) ->
 
 async def test_without_a_map_nobody_waits_twice_in_a_second() -> None:
     async with pretending(b"") as pretender:
-        house = House(f"{pretender.url}/?cluster=true")
+        house = CountingProcesses(f"{pretender.url}/?cluster=true")
         store = house.process().valkey
         for second in range(1, 4):
             found = await asyncio.gather(*(left(house, 0, str(caller), 9) for caller in range(20)))
@@ -308,7 +308,7 @@ REPLIES = FAULTS | {
 @pytest.mark.parametrize("what", REPLIES)
 async def test_whatever_is_there_instead_nobody_fails_and_all_are_limited(what: str) -> None:
     async with pretending(REPLIES[what]) as pretender:
-        house = House(f"{pretender.url}/?cluster=true", bound_s=0.1)
+        house = CountingProcesses(f"{pretender.url}/?cluster=true", bound_s=0.1)
         house.process()
         assert [await left(house, 0, "a", 3) for _ in range(4)] == [2, 1, 0, None]
         assert house.stores[0].is_gone(b"k")

@@ -28,7 +28,7 @@ BARRED = address(0xBAD)
 
 
 @dataclass(frozen=True)
-class Row:
+class PositionRow:
     """One position."""
 
     wallet: Address
@@ -38,7 +38,7 @@ class Row:
     last_s: int
 
 
-async def put(connection: Connection, token_id: int, rows: list[Row]) -> None:
+async def put(connection: Connection, token_id: int, rows: list[PositionRow]) -> None:
     await connection.executemany(
         "INSERT INTO facts.address (id, address) OVERRIDING SYSTEM VALUE VALUES ($1, $2)"
         " ON CONFLICT DO NOTHING",
@@ -51,18 +51,18 @@ async def put(connection: Connection, token_id: int, rows: list[Row]) -> None:
     )
 
 
-def some_rows(rng: Random, count: int) -> list[Row]:
+def some_rows(rng: Random, count: int) -> list[PositionRow]:
     """Wallets who bought and sold; some have sold out, some but for dust. Ids with gaps."""
     rows = []
     for n in range(count):
         bought = rng.randrange(1, 10**24)
         sold = rng.choice((0, 0, bought // 2, bought, bought - 1, bought + 7, bought - bought // 2000))
         wallet = BARRED if n == 0 else address(rng.getrandbits(150))
-        rows.append(Row(wallet, 5_000_000 + n * 7, bought, max(0, sold), rng.randrange(50)))
+        rows.append(PositionRow(wallet, 5_000_000 + n * 7, bought, max(0, sold), rng.randrange(50)))
     return rows
 
 
-def slowly(rows: list[Row], seed: bytes, most: int) -> list[set[Address]]:
+def slowly(rows: list[PositionRow], seed: bytes, most: int) -> list[set[Address]]:
     """Three sorts, each apart; where several stand equal the wallet that was met first."""
     left = [
         row
@@ -167,7 +167,7 @@ async def launch(connection: Connection, token_id: int, deployer_id: int, genera
 
 
 async def test_who_launched_it_and_what_he_traded_of_it(connection: Connection) -> None:
-    deployer = Row(address(0xDE), 9_000_001, 500, 200, 3)
+    deployer = PositionRow(address(0xDE), 9_000_001, 500, 200, 3)
     await put(connection, 77, [deployer])
     assert await deployers.own(connection, 77) is None
     await launch(connection, 77, deployer.wallet_id)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from support.alert_ground import Ground
+from support.alert_ground import AlertGround
 from support.alerting import accounts
 from support.databases import connected
 from support.tables import begun
@@ -14,14 +14,14 @@ from unit.sync.telling import CURVE, DEV, HIGH
 
 
 @pytest.fixture
-async def ground(url: str) -> AsyncIterator[Ground]:
+async def ground(url: str) -> AsyncIterator[AlertGround]:
     """A curve was launched, and the alerts have begun."""
     made = Chain()
     async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
         await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.account CASCADE")
         writer = await begun(index, made.parent)
         (account,) = await accounts(index, 1)
-        found = Ground(pool, index, made, writer, account)
+        found = AlertGround(pool, index, made, writer, account)
         await found.block(sent(launched(HIGH, CURVE, DEV), sender=DEV))
         await found.read()
         yield found

@@ -19,20 +19,20 @@ from roundtrip.jobs.alerts import drafts
 from roundtrip.store.index import vitals
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, watches
-from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys
+from support.alert_ground import BUYING, NOW, NOW_S, AlertGround, buys
 from support.alerting import PLAIN, OneByOne, accounts, without
-from support.told_blocks import Sent, sent, sold
+from support.told_blocks import LoggedTransaction, sent, sold
 from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 
 
-def sells(who: Address = ALICE, wei: int = 300) -> Sent:
+def sells(who: Address = ALICE, wei: int = 300) -> LoggedTransaction:
     return sent(sold(CURVE, who, who, wei, 1), sender=who)
 
 
 # --- one fact, one row ------------------------------------------------------------------------------
 
 
-async def test_a_row_says_who_did_what(ground: Ground) -> None:
+async def test_a_row_says_who_did_what(ground: AlertGround) -> None:
     number = await ground.rule(Rule(Who("wallet", ALICE), "buying", Over("eth", 10**17), HIGH), ALICE)
     follow = await ground.follow(ALICE)
     made = await ground.block(buys(ALICE, 2 * 10**18), buys(BOB, 2 * 10**18), buys(ALICE, 10**17))
@@ -58,7 +58,7 @@ async def test_a_row_says_who_did_what(ground: Ground) -> None:
     await ground.is_right()
 
 
-async def test_nothing_new_changes_nothing(ground: Ground) -> None:
+async def test_nothing_new_changes_nothing(ground: AlertGround) -> None:
     await ground.rule()
     await ground.block(buys())
     await ground.read()
@@ -69,7 +69,7 @@ async def test_nothing_new_changes_nothing(ground: Ground) -> None:
     await ground.is_right()
 
 
-async def test_what_is_older_than_the_first_step_raises_nothing(ground: Ground) -> None:
+async def test_what_is_older_than_the_first_step_raises_nothing(ground: AlertGround) -> None:
     await ground.index.execute("DELETE FROM accounts.alert_cursor")
     await ground.block(buys())
     await ground.read()
@@ -80,7 +80,7 @@ async def test_what_is_older_than_the_first_step_raises_nothing(ground: Ground) 
     assert len(await ground.rows()) == 1
 
 
-async def test_what_was_set_before_the_first_step_is_told_of_from_there(ground: Ground) -> None:
+async def test_what_was_set_before_the_first_step_is_told_of_from_there(ground: AlertGround) -> None:
     await ground.index.execute("DELETE FROM accounts.alert_cursor")
     await ground.block(buys())
     await ground.rule()
@@ -90,7 +90,9 @@ async def test_what_was_set_before_the_first_step_is_told_of_from_there(ground: 
     assert [row["wallet"] for row in await ground.rows()] == [bytes.fromhex(who[2:]) for who in (BOB, CAROL)]
 
 
-async def test_a_rule_that_is_set_while_alerts_lag_is_not_told_of_what_was_before(ground: Ground) -> None:
+async def test_a_rule_that_is_set_while_alerts_lag_is_not_told_of_what_was_before(
+    ground: AlertGround,
+) -> None:
     await ground.block(buys())
     await ground.rule()
     await ground.block(buys(BOB))
@@ -99,7 +101,7 @@ async def test_a_rule_that_is_set_while_alerts_lag_is_not_told_of_what_was_befor
     await ground.is_right()
 
 
-async def test_nobody_is_told_of_history_that_is_read_later(ground: Ground) -> None:
+async def test_nobody_is_told_of_history_that_is_read_later(ground: AlertGround) -> None:
     """The chain is further than the index when the rule is set."""
     await watches.add_rule(ground.index, ground.account, BUYING, None, ground.head().number + 2, NOW)
     for _ in range(3):
@@ -108,7 +110,7 @@ async def test_nobody_is_told_of_history_that_is_read_later(ground: Ground) -> N
     assert [row["block_number"] for row in await ground.rows()] == [ground.head().number]
 
 
-async def test_what_was_ended_is_told_of_no_more(ground: Ground) -> None:
+async def test_what_was_ended_is_told_of_no_more(ground: AlertGround) -> None:
     number = await ground.rule()
     await ground.follow(ALICE)
     await ground.block(buys())
@@ -124,7 +126,7 @@ async def test_what_was_ended_is_told_of_no_more(ground: Ground) -> None:
     assert (await watches.follows_of(ground.index, ground.account)) == []
 
 
-async def test_a_rule_about_follows_counts_for_whoever_is_followed_then(ground: Ground) -> None:
+async def test_a_rule_about_follows_counts_for_whoever_is_followed_then(ground: AlertGround) -> None:
     number = await ground.rule(Rule(Who("follow"), "selling"))
     await ground.block(buys(), buys(BOB), sells(BOB))
     await ground.follow(BOB)
@@ -143,7 +145,7 @@ def rows_of(rows: Sequence[asyncpg.Record]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("amiss_in", ["share_ppm", "eth_wei", "account_id", "said"])
 async def test_a_row_that_cannot_be_kept_stops_no_other(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch, amiss_in: str
+    ground: AlertGround, monkeypatch: pytest.MonkeyPatch, amiss_in: str
 ) -> None:
     """Whatever it is: too large for its column, no number, nobody's, text that is none."""
     value = {"share_ppm": 2**63, "eth_wei": "much", "account_id": 2**40, "said": "a\0"}[amiss_in]
@@ -164,7 +166,7 @@ async def test_a_row_that_cannot_be_kept_stops_no_other(
     assert read == ground.head().number
 
 
-async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Ground) -> None:
+async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: AlertGround) -> None:
     async def happened(connection: Connection, *given: Any) -> Any:
         found = await PLAIN.read_happenings(connection, *given)
         return [one._replace(part_raw=10**30, whole_raw=1) for one in found]
@@ -179,7 +181,7 @@ async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Gro
 # --- much at once -----------------------------------------------------------------------------------
 
 
-async def test_a_thousand_rules_about_one_fact_are_told_in_bounded_pieces(ground: Ground) -> None:
+async def test_a_thousand_rules_about_one_fact_are_told_in_bounded_pieces(ground: AlertGround) -> None:
     many = await accounts(ground.index, 20)
     await ground.index.execute(
         "INSERT INTO accounts.rule (account_id, said, who, verb, unit, over_raw, from_number, rewound, "
@@ -204,7 +206,9 @@ async def test_a_thousand_rules_about_one_fact_are_told_in_bounded_pieces(ground
     await ground.is_right()
 
 
-async def test_blocks_of_which_no_time_is_kept_are_read_with_the_next_that_has_one(ground: Ground) -> None:
+async def test_blocks_of_which_no_time_is_kept_are_read_with_the_next_that_has_one(
+    ground: AlertGround,
+) -> None:
     await ground.rule()
     for _ in range(12):
         await ground.block(buys())
@@ -220,7 +224,7 @@ DEEDS = ("block", "block", "block", "busy", "later", "fork", "rule", "follow", "
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_whatever_comes_in_which_order_each_fact_is_told_once(ground: Ground, seed: int) -> None:
+async def test_whatever_comes_in_which_order_each_fact_is_told_once(ground: AlertGround, seed: int) -> None:
     rng, wallets = Random(seed), [ALICE, BOB, CAROL, DEV]
     tellers = [ground.loop, ground.another(most_blocks=2, most_matches=5)]
     made: list[int] = []
@@ -255,7 +259,7 @@ async def test_whatever_comes_in_which_order_each_fact_is_told_once(ground: Grou
 # --- what is old ------------------------------------------------------------------------------------
 
 
-async def test_what_is_old_goes_and_what_was_undone_goes(ground: Ground) -> None:
+async def test_what_is_old_goes_and_what_was_undone_goes(ground: AlertGround) -> None:
     number = await ground.rule()
     await ground.rule(Rule(Who("any"), "selling"))
     await ground.block(buys())
@@ -283,7 +287,9 @@ async def test_what_is_old_goes_and_what_was_undone_goes(ground: Ground) -> None
     assert await alert_cursor.last_rewind(ground.index) > 0
 
 
-async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_of(ground: Ground) -> None:
+async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_of(
+    ground: AlertGround,
+) -> None:
     """Every worker that starts takes away what is old."""
     await ground.block(buys())
     await ground.forked(100, [buys()])
@@ -298,7 +304,9 @@ async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_
     assert await ground.index.fetchval("SELECT count(*) FROM facts.rewound") == 0
 
 
-async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_that_is_watched_is_read_in_pieces(
+    ground: AlertGround, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One that fails in the middle is begun anew: half of it is not all."""
     monkeypatch.setattr(watches, "MAX_CHANGES", 2)
     real, asked = watches.changes_since, list[int]()
@@ -338,7 +346,7 @@ async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch
 
 
 async def test_a_reorganisation_has_only_that_read_again_which_it_turned_back(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: AlertGround, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = list[OneByOne]()
 
@@ -378,7 +386,7 @@ async def _fails(*_: Any) -> None:
     raise ConnectionError
 
 
-async def test_after_half_a_day_everything_is_read_again(ground: Ground) -> None:
+async def test_after_half_a_day_everything_is_read_again(ground: AlertGround) -> None:
     """What was ended is forgotten after a day, and who did not look meanwhile would never know."""
     number = await ground.rule()
     await ground.block(buys())

@@ -18,14 +18,14 @@ from roundtrip.jobs.alerts.loop import AlertLoop, AlertParts
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import bags
-from support.alert_ground import Ground
+from support.alert_ground import AlertGround
 from support.alerting import accounts, amiss, wished
 from support.databases import connected
 from support.tables import begun
 from support.told_blocks import (
     WETH,
     Chain,
-    Sent,
+    LoggedTransaction,
     bought,
     launched,
     moved,
@@ -49,20 +49,20 @@ WORTH = 5 * 10**16
 PARTS = AlertParts(enqueue=wished)
 
 
-def buys(who: Address, raw: int = PART) -> Sent:
+def buys(who: Address, raw: int = PART) -> LoggedTransaction:
     return sent(bought(CURVE, who, who, 10**15, raw), sender=who)
 
 
-def sells(who: Address, raw: int = PART) -> Sent:
+def sells(who: Address, raw: int = PART) -> LoggedTransaction:
     return sent(sold(CURVE, who, who, 10**15, raw), sender=who)
 
 
-def gives(who: Address, to: Address, raw: int) -> Sent:
+def gives(who: Address, to: Address, raw: int) -> LoggedTransaction:
     return sent(moved(HIGH, who, to, raw), sender=who)
 
 
 @pytest.fixture
-async def ground(url: str) -> AsyncIterator[Ground]:
+async def ground(url: str) -> AsyncIterator[AlertGround]:
     """A launch whose deployer has a tenth; alice and bob are accounts, and carol is none."""
     made = Chain()
     async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
@@ -76,7 +76,7 @@ async def ground(url: str) -> AsyncIterator[Ground]:
         yield found
 
 
-class Guarded(Ground):
+class Guarded(AlertGround):
     def another(self, parts: Any = PARTS, **how: Any) -> AlertLoop:
         return super().another(parts, **how)
 
@@ -84,7 +84,7 @@ class Guarded(Ground):
         assert await amiss(self.index, NETWORK, self.given_up, PARTS) == []
 
 
-async def read_alerts(ground: Ground, where: str = "retracted_at IS NULL") -> list[tuple[str, str, int]]:
+async def read_alerts(ground: AlertGround, where: str = "retracted_at IS NULL") -> list[tuple[str, str, int]]:
     """Whose, what, in which block."""
     rows = await ground.index.fetch(
         "SELECT account.wallet, alert.* FROM accounts.alert AS alert JOIN accounts.account AS account"  # noqa: S608
@@ -93,7 +93,7 @@ async def read_alerts(ground: Ground, where: str = "retracted_at IS NULL") -> li
     return [("0x" + row[0].hex(), row["verb"], row["block_number"]) for row in rows]
 
 
-async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(ground: Ground) -> None:
+async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(ground: AlertGround) -> None:
     await ground.block(buys(ALICE), buys(CAROL))
     sale = await ground.block(sells(DEV, 2 * PART))
     await ground.read()
@@ -112,7 +112,7 @@ async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(
     await ground.is_right()
 
 
-async def test_who_held_just_then_is_told_however_late_it_is_read(ground: Ground) -> None:
+async def test_who_held_just_then_is_told_however_late_it_is_read(ground: AlertGround) -> None:
     """Alice sells out after it, bob buys after it; both in blocks that are read together with it."""
     await ground.block(buys(ALICE))
     sale = await ground.block(sells(DEV))
@@ -128,7 +128,7 @@ async def test_who_held_just_then_is_told_however_late_it_is_read(ground: Ground
     await ground.is_right()
 
 
-async def test_who_sold_out_is_told_no_more_and_whoever_sells_is_no_deployer(ground: Ground) -> None:
+async def test_who_sold_out_is_told_no_more_and_whoever_sells_is_no_deployer(ground: AlertGround) -> None:
     await ground.block(buys(ALICE), buys(BOB), buys(CAROL, 9 * PART))
     await ground.block(sells(ALICE))
     await ground.block(sells(CAROL, 9 * PART))
@@ -140,7 +140,7 @@ async def test_who_sold_out_is_told_no_more_and_whoever_sells_is_no_deployer(gro
     await ground.is_right()
 
 
-async def test_ones_own_doing_is_not_told(ground: Ground) -> None:
+async def test_ones_own_doing_is_not_told(ground: AlertGround) -> None:
     await accounts(ground.index, 1, [DEV])
     await ground.block(buys(ALICE))
     await ground.block(sells(DEV))
@@ -149,7 +149,9 @@ async def test_ones_own_doing_is_not_told(ground: Ground) -> None:
     await ground.is_right()
 
 
-async def test_small_parts_are_told_when_they_come_to_a_thousandth_and_dust_is_not(ground: Ground) -> None:
+async def test_small_parts_are_told_when_they_come_to_a_thousandth_and_dust_is_not(
+    ground: AlertGround,
+) -> None:
     await ground.block(buys(ALICE))
     blocks = [await ground.block(sells(DEV, PART * 3 // 10)) for _ in range(8)]
     await ground.read()
@@ -159,7 +161,7 @@ async def test_small_parts_are_told_when_they_come_to_a_thousandth_and_dust_is_n
     await ground.is_right()
 
 
-async def test_a_reorganisation_takes_it_back_and_what_comes_instead_is_told(ground: Ground) -> None:
+async def test_a_reorganisation_takes_it_back_and_what_comes_instead_is_told(ground: AlertGround) -> None:
     kept = await ground.block(buys(ALICE))
     await ground.block(sells(DEV))
     await ground.read()
@@ -174,7 +176,7 @@ async def test_a_reorganisation_takes_it_back_and_what_comes_instead_is_told(gro
 
 
 @pytest.mark.parametrize("kept", [5, 22])
-async def test_twenty_a_minute_are_told_and_then_how_many_more(ground: Ground, kept: int) -> None:
+async def test_twenty_a_minute_are_told_and_then_how_many_more(ground: AlertGround, kept: int) -> None:
     await ground.block(buys(ALICE))
     start_s = ground.head().timestamp_s // MINUTE_S * MINUTE_S + MINUTE_S
     first = await ground.block(
@@ -196,7 +198,7 @@ async def test_twenty_a_minute_are_told_and_then_how_many_more(ground: Ground, k
     await ground.is_right()
 
 
-async def test_rules_are_told_beside_it(ground: Ground) -> None:
+async def test_rules_are_told_beside_it(ground: AlertGround) -> None:
     await ground.rule(Rule(Who("any"), "selling"))
     await ground.block(buys(ALICE))
     await ground.block(sells(DEV), sells(ALICE, PART // 2))
@@ -205,7 +207,7 @@ async def test_rules_are_told_beside_it(ground: Ground) -> None:
     await ground.is_right()
 
 
-async def test_what_happened_before_the_account_was_made_is_not_told(ground: Ground) -> None:
+async def test_what_happened_before_the_account_was_made_is_not_told(ground: AlertGround) -> None:
     await ground.block(buys(ALICE))
     await ground.block(sells(DEV))
     await ground.index.execute("UPDATE accounts.account SET guarded_from = $1", ground.head().number)
@@ -217,7 +219,7 @@ async def test_what_happened_before_the_account_was_made_is_not_told(ground: Gro
     assert await read_alerts(ground) == [(ALICE, "selling", 102)]
 
 
-async def test_what_was_given_counts_from_a_thousandth_on(ground: Ground) -> None:
+async def test_what_was_given_counts_from_a_thousandth_on(ground: AlertGround) -> None:
     """Anybody can send anybody a little."""
     await ground.block(gives(DEV, ALICE, PART), gives(DEV, BOB, PART - 1))
     first = await ground.block(sells(DEV))
@@ -227,7 +229,7 @@ async def test_what_was_given_counts_from_a_thousandth_on(ground: Ground) -> Non
     assert await read_alerts(ground) == [(ALICE, "selling", first.ref.number)]
 
 
-def drained(ground: Ground, who: Address, part: int | None, wei: int | None, log: int = 0) -> Happening:
+def drained(ground: AlertGround, who: Address, part: int | None, wei: int | None, log: int = 0) -> Happening:
     head = ground.head()
     spot = Spot(head.number, log, head.timestamp_s, TxHash("0x" + "dd" * 32))
     whole = None if part is None else 100
@@ -246,7 +248,7 @@ def drained(ground: Ground, who: Address, part: int | None, wei: int | None, log
     ],
 )
 async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
-    ground: Ground, part: int | None, wei: int | None, is_told: bool
+    ground: AlertGround, part: int | None, wei: int | None, is_told: bool
 ) -> None:
     await ground.block(buys(ALICE), buys(BOB))
 
@@ -261,7 +263,7 @@ async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
         assert "which you hold" in row["said"]
 
 
-async def test_checks_for_what_happens_are_a_minute_apart(ground: Ground) -> None:
+async def test_checks_for_what_happens_are_a_minute_apart(ground: AlertGround) -> None:
     await ground.block(buys(ALICE))
     await ground.index.execute(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
@@ -275,7 +277,7 @@ async def test_checks_for_what_happens_are_a_minute_apart(ground: Ground) -> Non
     assert run_at.timestamp() == ground.at_s + 40
 
 
-async def test_trades_of_others_look_nobody_up(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_trades_of_others_look_nobody_up(ground: AlertGround, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[int]()
     real = bags.holders
 
@@ -289,7 +291,7 @@ async def test_trades_of_others_look_nobody_up(ground: Ground, monkeypatch: pyte
     assert asked == [0]
 
 
-async def held_by(ground: Ground, who: Address) -> int:
+async def held_by(ground: AlertGround, who: Address) -> int:
     """By the index: what it bought and has not sold."""
     found = await ground.index.fetchval(
         "SELECT held_raw FROM facts.position JOIN facts.address ON id = wallet_id WHERE address = $1",
@@ -299,7 +301,7 @@ async def held_by(ground: Ground, who: Address) -> int:
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_whatever_comes_in_which_order_holders_are_told_once(ground: Ground, seed: int) -> None:
+async def test_whatever_comes_in_which_order_holders_are_told_once(ground: AlertGround, seed: int) -> None:
     rng = Random(seed)
     tellers = [ground.loop, ground.another(most_blocks=2, most_matches=3)]
     for _ in range(50):
@@ -330,7 +332,7 @@ async def test_whatever_comes_in_which_order_holders_are_told_once(ground: Groun
 # --- which pools matter, and what is counted apart --------------------------------------------------
 
 
-def of_weth(at: Address, change: int, wei: int) -> Sent:
+def of_weth(at: Address, change: int, wei: int) -> LoggedTransaction:
     """Liquidity put in, or taken out, with so much money."""
     amounts = (0, wei) if min(HIGH, WETH) == HIGH else (wei, 0)
     log = v3_minted(at, BOB, change, *amounts) if change > 0 else v3_burnt(at, BOB, -change, *amounts)
@@ -339,7 +341,7 @@ def of_weth(at: Address, change: int, wei: int) -> Sent:
 
 @pytest.mark.parametrize("traded_in", [False, True])
 async def test_a_strangers_pool_alarms_nobody_and_the_tokens_own_does(
-    ground: Ground, traded_in: bool
+    ground: AlertGround, traded_in: bool
 ) -> None:
     main, dust = v3_at(HIGH, WETH, 3000), v3_at(HIGH, WETH, 500)
     await ground.block(
@@ -359,7 +361,9 @@ async def test_a_strangers_pool_alarms_nobody_and_the_tokens_own_does(
     assert await read_alerts(ground) == [(ALICE, "draining", number) for number in numbers]
 
 
-async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_sale(ground: Ground) -> None:
+async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_sale(
+    ground: AlertGround,
+) -> None:
     other = address(0x077E4)
     await ground.block(sent(launched(other, address(0xC04F), CAROL), sender=CAROL), buys(ALICE))
     await ground.block(sent(bought(address(0xC04F), ALICE, ALICE, 10**15, PART), sender=ALICE))
@@ -390,7 +394,7 @@ async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_
     assert (more["more"], more["token"].hex()) == (10, HIGH[2:])
 
 
-async def test_checks_for_what_happens_have_a_share_and_no_more(ground: Ground) -> None:
+async def test_checks_for_what_happens_have_a_share_and_no_more(ground: AlertGround) -> None:
     tokens = [address(0xF00 + number) for number in range(7)]
     now = datetime.fromtimestamp(ground.at_s, UTC)
     for some in (tokens[:2], tokens[2:]):
@@ -400,7 +404,9 @@ async def test_checks_for_what_happens_have_a_share_and_no_more(ground: Ground) 
     assert {*tokens[:2]} < {row["key"] for row in rows}
 
 
-async def test_a_check_of_a_clock_that_was_ahead_keeps_nothing_from_being_checked(ground: Ground) -> None:
+async def test_a_check_of_a_clock_that_was_ahead_keeps_nothing_from_being_checked(
+    ground: AlertGround,
+) -> None:
     token, now = address(0xF00), datetime.fromtimestamp(ground.at_s, UTC)
     await ground.index.execute(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
@@ -412,7 +418,7 @@ async def test_a_check_of_a_clock_that_was_ahead_keeps_nothing_from_being_checke
     assert [row["run_at"] for row in rows] == [now]
 
 
-async def test_of_what_was_given_the_newest_ten_are_guarded(ground: Ground) -> None:
+async def test_of_what_was_given_the_newest_ten_are_guarded(ground: AlertGround) -> None:
     tokens = [address(0x6100 + number) for number in range(GUARD.most_given + 2)]
     for number, token in enumerate(tokens):
         curve = address(0xC100 + number)
@@ -426,7 +432,7 @@ async def test_of_what_was_given_the_newest_ten_are_guarded(ground: Ground) -> N
     assert [one.token for one in held if not one.is_given] == [HIGH]
 
 
-async def test_many_happenings_are_told_as_each_alone(ground: Ground) -> None:
+async def test_many_happenings_are_told_as_each_alone(ground: AlertGround) -> None:
     """Each token is asked for once, at the first of them."""
     rng = Random(7)
     for _ in range(12):
@@ -443,7 +449,7 @@ async def test_many_happenings_are_told_as_each_alone(ground: Ground) -> None:
     assert len({len(some) for some in alone}) > 1
 
 
-async def test_a_step_asks_once_a_token(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_step_asks_once_a_token(ground: AlertGround, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[int]()
     real = bags._read_ledgers
 

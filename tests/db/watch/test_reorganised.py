@@ -13,13 +13,13 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from roundtrip.sync.apply import Writer
 from sim.arena import until
-from support.alert_ground import WAIT_S, Ground, buys
+from support.alert_ground import WAIT_S, AlertGround, buys
 from support.alerting import PLAIN, wished, without
 from unit.sync.telling import ALICE, BOB, CAROL, DEV
 from unit.venues.logs import NETWORK
 
 
-async def test_what_a_reorganisation_took_away_is_taken_back_and_the_rest_stays(ground: Ground) -> None:
+async def test_what_a_reorganisation_took_away_is_taken_back_and_the_rest_stays(ground: AlertGround) -> None:
     await ground.rule()
     kept = await ground.block(buys(ALICE))
     await ground.block(buys(BOB))
@@ -33,7 +33,7 @@ async def test_what_a_reorganisation_took_away_is_taken_back_and_the_rest_stays(
     await ground.is_right()
 
 
-async def test_the_lowest_of_several_reorganisations_counts(ground: Ground) -> None:
+async def test_the_lowest_of_several_reorganisations_counts(ground: AlertGround) -> None:
     await ground.rule()
     for who in (ALICE, BOB, CAROL):
         await ground.block(buys(who))
@@ -47,7 +47,7 @@ async def test_the_lowest_of_several_reorganisations_counts(ground: Ground) -> N
 
 
 @pytest.mark.parametrize("is_told_between", [True, False])
-async def test_what_is_back_is_told_again(ground: Ground, is_told_between: bool) -> None:
+async def test_what_is_back_is_told_again(ground: AlertGround, is_told_between: bool) -> None:
     """A fork that returns to the first branch, and notes of forks that are forgotten on the way."""
     await ground.rule()
     await ground.block(buys(ALICE))
@@ -68,7 +68,7 @@ async def test_what_is_back_is_told_again(ground: Ground, is_told_between: bool)
     await ground.is_right()
 
 
-async def test_a_reorganisation_of_what_was_not_read_yet_takes_nothing_back(ground: Ground) -> None:
+async def test_a_reorganisation_of_what_was_not_read_yet_takes_nothing_back(ground: AlertGround) -> None:
     await ground.rule()
     await ground.block(buys(ALICE))
     await ground.read()
@@ -80,7 +80,7 @@ async def test_a_reorganisation_of_what_was_not_read_yet_takes_nothing_back(grou
 
 
 @pytest.mark.parametrize("kept", [5, 18, 20, 25])
-async def test_a_minute_that_is_cut_through_is_counted_again(ground: Ground, kept: int) -> None:
+async def test_a_minute_that_is_cut_through_is_counted_again(ground: AlertGround, kept: int) -> None:
     """``kept`` buys of its first block stay, of which it has room for twenty."""
     await ground.rule()
     start_s = ground.head().timestamp_s // MINUTE_S * MINUTE_S + MINUTE_S
@@ -101,7 +101,7 @@ async def test_a_minute_that_is_cut_through_is_counted_again(ground: Ground, kep
     await ground.is_right()
 
 
-async def test_what_was_set_on_blocks_that_are_gone_counts_for_those_that_came(ground: Ground) -> None:
+async def test_what_was_set_on_blocks_that_are_gone_counts_for_those_that_came(ground: AlertGround) -> None:
     for _ in range(3):
         await ground.block()
     await ground.read()
@@ -113,7 +113,7 @@ async def test_what_was_set_on_blocks_that_are_gone_counts_for_those_that_came(g
     await ground.is_right()
 
 
-async def test_what_was_set_after_a_reorganisation_does_not_count_from_before_it(ground: Ground) -> None:
+async def test_what_was_set_after_a_reorganisation_does_not_count_from_before_it(ground: AlertGround) -> None:
     for _ in range(3):
         await ground.block()
     await ground.read()
@@ -125,7 +125,7 @@ async def test_what_was_set_after_a_reorganisation_does_not_count_from_before_it
     await ground.is_right()
 
 
-async def test_facts_that_were_forgotten_and_read_again_are_told_of_once(ground: Ground) -> None:
+async def test_facts_that_were_forgotten_and_read_again_are_told_of_once(ground: AlertGround) -> None:
     await ground.rule()
     for _ in range(3):
         await ground.block(buys())
@@ -144,7 +144,7 @@ async def test_facts_that_were_forgotten_and_read_again_are_told_of_once(ground:
     await ground.is_right()
 
 
-async def test_a_reorganisation_while_it_is_read_has_the_step_made_again(ground: Ground) -> None:
+async def test_a_reorganisation_while_it_is_read_has_the_step_made_again(ground: AlertGround) -> None:
     await ground.rule()
     await ground.block(buys(ALICE))
     await ground.block(buys(BOB))
@@ -166,7 +166,7 @@ async def test_a_reorganisation_while_it_is_read_has_the_step_made_again(ground:
 
 
 async def test_a_reorganisation_between_the_cursor_and_the_facts_loses_nothing(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: AlertGround, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The new fork is shorter than the old one was: what the old one ended with is no place to go on from."""
     await ground.rule()
@@ -192,7 +192,7 @@ async def test_a_reorganisation_between_the_cursor_and_the_facts_loses_nothing(
     await ground.is_right()
 
 
-async def test_of_two_at_once_one_reads_and_the_other_does_nothing(ground: Ground) -> None:
+async def test_of_two_at_once_one_reads_and_the_other_does_nothing(ground: AlertGround) -> None:
     await ground.rule()
     for _ in range(30):
         await ground.block(buys(), after_s=20)
@@ -210,7 +210,7 @@ async def test_of_two_at_once_one_reads_and_the_other_does_nothing(ground: Groun
         await ground.pool.execute("UPDATE facts.cursor SET number = number - 1")
 
 
-async def test_two_that_begin_at_once_begin_once(ground: Ground) -> None:
+async def test_two_that_begin_at_once_begin_once(ground: AlertGround) -> None:
     await ground.index.execute("DELETE FROM accounts.alert_cursor")
     assert sorted(await asyncio.gather(*(ground.another().step() for _ in range(4))))[-1]
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.alert_cursor") == 1
@@ -232,7 +232,7 @@ class Broke(Exception):
     ],
 )
 async def test_what_fails_in_the_middle_left_nothing(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch, module: Any, name: str
+    ground: AlertGround, monkeypatch: pytest.MonkeyPatch, module: Any, name: str
 ) -> None:
     await ground.rule()
     await ground.block(buys())
@@ -255,7 +255,7 @@ async def test_what_fails_in_the_middle_left_nothing(
     await ground.is_right()
 
 
-async def test_one_that_remembers_learns_what_another_undid(ground: Ground) -> None:
+async def test_one_that_remembers_learns_what_another_undid(ground: AlertGround) -> None:
     """From where a rule counts has changed, and nobody changed the rule."""
     for _ in range(3):
         await ground.block()
@@ -268,7 +268,7 @@ async def test_one_that_remembers_learns_what_another_undid(ground: Ground) -> N
     assert [row["block_number"] for row in await ground.rows()] == [102]
 
 
-async def test_it_is_woken_by_facts_and_goes_on_after_a_fault(ground: Ground) -> None:
+async def test_it_is_woken_by_facts_and_goes_on_after_a_fault(ground: AlertGround) -> None:
     await ground.rule()
     faults = iter([True])
 

@@ -13,12 +13,12 @@ from roundtrip.jobs.alerts.loop import STILL_S
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from sim.arena import until
-from support.alert_ground import BUYING, NOW, WAIT_S, Ground, buys
+from support.alert_ground import BUYING, NOW, WAIT_S, AlertGround, buys
 from support.alerting import PLAIN, accounts, without
 from unit.sync.telling import ALICE, DEV, HIGH
 
 
-async def test_a_rule_comes_back_as_it_was_set(ground: Ground) -> None:
+async def test_a_rule_comes_back_as_it_was_set(ground: AlertGround) -> None:
     given = [
         (Rule(Who("any"), "buying"), None),
         (Rule(Who("deployer", HIGH), "draining", Over("%", 50_000)), DEV),
@@ -38,7 +38,7 @@ async def test_a_rule_comes_back_as_it_was_set(ground: Ground) -> None:
     assert await watches.changes_since(ground.index, changes[-1].number) == []
 
 
-async def test_a_paused_rule_matches_nothing_and_then_counts_anew(ground: Ground) -> None:
+async def test_a_paused_rule_matches_nothing_and_then_counts_anew(ground: AlertGround) -> None:
     number = await ground.rule(Rule(Who("any"), "buying"), None)
     await ground.block(buys())
     await ground.read()
@@ -65,7 +65,7 @@ async def test_a_paused_rule_matches_nothing_and_then_counts_anew(ground: Ground
     assert [kept.paused for kept in await watches.rules_of(ground.index, ground.account)] == [False]
 
 
-async def test_a_follow_has_its_newest_name_and_begins_when_it_began(ground: Ground) -> None:
+async def test_a_follow_has_its_newest_name_and_begins_when_it_began(ground: AlertGround) -> None:
     number = await ground.follow(ALICE, "one")
     await ground.block(buys())
     assert await ground.follow(ALICE, "two") == number
@@ -74,7 +74,7 @@ async def test_a_follow_has_its_newest_name_and_begins_when_it_began(ground: Gro
     assert [one.name for one in await watches.follows_of(ground.index, ground.account)] == ["two"]
 
 
-async def test_two_requests_at_once_never_make_one_too_many(ground: Ground) -> None:
+async def test_two_requests_at_once_never_make_one_too_many(ground: AlertGround) -> None:
     for number in range(MAX_RULES - 1):
         await ground.rule(Rule(Who("any"), "buying", Over("eth", number)))
 
@@ -91,7 +91,7 @@ async def test_two_requests_at_once_never_make_one_too_many(ground: Ground) -> N
     assert len(await watches.rules_of(ground.index, ground.account)) == 50
 
 
-async def test_there_is_an_end_to_follows(ground: Ground) -> None:
+async def test_there_is_an_end_to_follows(ground: AlertGround) -> None:
     for number in range(MAX_FOLLOWS):
         await ground.follow(Address(f"0x{number:040x}"))
     with pytest.raises(watches.TooManyWatches):
@@ -99,7 +99,7 @@ async def test_there_is_an_end_to_follows(ground: Ground) -> None:
     assert await ground.follow(Address(f"0x{7:040x}"), "other") > 0
 
 
-async def test_changes_come_to_light_in_their_order(ground: Ground) -> None:
+async def test_changes_come_to_light_in_their_order(ground: AlertGround) -> None:
     """Whoever has a number lets nobody have the next before it is seen."""
     (other,) = await accounts(ground.index, 1)
     async with ground.pool.acquire() as first, ground.pool.acquire() as second:
@@ -121,7 +121,7 @@ async def test_changes_come_to_light_in_their_order(ground: Ground) -> None:
 
 
 @pytest.mark.parametrize("follows", [True, False])
-async def test_what_happens_while_a_rule_is_set_is_told(ground: Ground, follows: bool) -> None:
+async def test_what_happens_while_a_rule_is_set_is_told(ground: AlertGround, follows: bool) -> None:
     """Nobody reads on until the rule is seen; who would have had it count from an older block missed some."""
     async with ground.pool.acquire() as other:
         setting = other.transaction()
@@ -140,7 +140,7 @@ async def test_what_happens_while_a_rule_is_set_is_told(ground: Ground, follows:
     await ground.is_right()
 
 
-async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(ground: Ground) -> None:
+async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(ground: AlertGround) -> None:
     """It waits for the step, and the step waits for nobody: not even for who ends a rule that was hit."""
     number = await ground.rule()
     first = await ground.block(buys())
@@ -171,7 +171,7 @@ async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(grou
     ]
 
 
-async def _waits_for_a_lock(ground: Ground) -> bool:
+async def _waits_for_a_lock(ground: AlertGround) -> bool:
     waiting: bool = await ground.index.fetchval(
         "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
@@ -179,7 +179,7 @@ async def _waits_for_a_lock(ground: Ground) -> bool:
     return waiting
 
 
-async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: Ground) -> None:
+async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: AlertGround) -> None:
     await ground.rule()
     start_s = ground.head().timestamp_s // MINUTE_S * MINUTE_S + MINUTE_S
     await ground.block(buys(times=15), after_s=start_s - ground.head().timestamp_s)
@@ -203,7 +203,9 @@ async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: Grou
 
 
 @pytest.mark.parametrize(("name", "expected"), [("whale", "whale"), ("", ALICE)])
-async def test_of_a_followed_wallet_it_is_said_who_did_more(ground: Ground, name: str, expected: str) -> None:
+async def test_of_a_followed_wallet_it_is_said_who_did_more(
+    ground: AlertGround, name: str, expected: str
+) -> None:
     await ground.follow(ALICE, name)
     start_s = ground.head().timestamp_s // MINUTE_S * MINUTE_S + MINUTE_S
     await ground.block(buys(times=MAX_A_MINUTE + 5), after_s=start_s - ground.head().timestamp_s)
@@ -214,7 +216,7 @@ async def test_of_a_followed_wallet_it_is_said_who_did_more(ground: Ground, name
     assert more["said"] == f"5 more alerts in that minute, not listed: {expected}."
 
 
-async def test_where_the_chain_stands_still_a_minute_is_over_by_our_clock(ground: Ground) -> None:
+async def test_where_the_chain_stands_still_a_minute_is_over_by_our_clock(ground: AlertGround) -> None:
     await ground.rule()
     await ground.block(buys(times=22))
     await ground.read()
@@ -227,7 +229,7 @@ async def test_where_the_chain_stands_still_a_minute_is_over_by_our_clock(ground
     assert [row["more"] for row in await ground.rows("more > 0")] == [2]
 
 
-async def test_nobody_is_told_how_many_more_of_what_was_ended(ground: Ground) -> None:
+async def test_nobody_is_told_how_many_more_of_what_was_ended(ground: AlertGround) -> None:
     number = await ground.rule()
     await ground.block(buys(times=22))
     await ground.read()

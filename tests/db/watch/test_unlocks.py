@@ -19,7 +19,7 @@ from roundtrip.store.liquidity.unlocks import put_unlocks, read_coming, read_com
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
-from support.alert_ground import Ground
+from support.alert_ground import AlertGround
 from support.alerting import accounts
 from support.told_blocks import bought, sent
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
@@ -32,7 +32,7 @@ MANAGER, OTHER = address(0x9A), address(0x9B)
 
 
 @dataclass
-class Clock:
+class UnlockContext:
     """All that the job and the calendar need of a context."""
 
     at_s: int = NOW_S
@@ -52,7 +52,7 @@ def locked(token: Address = HIGH, number: int = 1, at_s: int = UNLOCK_S, **parts
 async def run(index: Connection, at_s: int = NOW_S) -> list[tuple[int, str, int]]:
     """The job runs; every alert of an unlock there is then."""
     job = Job(1, "unlocks", "coming", {}, NOW, UUID(int=1), NOW, 1)
-    effect = await unlocks(Clock(at_s), job)  # type: ignore[arg-type]
+    effect = await unlocks(UnlockContext(at_s), job)  # type: ignore[arg-type]
     async with index.transaction():
         await effect(index)
     rows = await index.fetch("SELECT * FROM accounts.alert WHERE kind = 'unlock' ORDER BY id")
@@ -60,7 +60,7 @@ async def run(index: Connection, at_s: int = NOW_S) -> list[tuple[int, str, int]
 
 
 @pytest.fixture
-async def index(ground: Ground) -> Connection:
+async def index(ground: AlertGround) -> Connection:
     await ground.index.execute("TRUNCATE facts.unlock, jobs.job CASCADE")
     return ground.index
 
@@ -77,7 +77,7 @@ async def test_a_reading_replaces_the_one_before(index: Connection) -> None:
     assert [one.at_s for one in await read_coming(index, NOW_S, 2**31 - 1, 10)] == [2**31 - 1]
 
 
-async def test_who_watches_is_alerted_once_a_day_before(index: Connection, ground: Ground) -> None:
+async def test_who_watches_is_alerted_once_a_day_before(index: Connection, ground: AlertGround) -> None:
     account = ground.account
     await watches.add_rule(index, account, Rule(Who("any"), "selling", None, HIGH), None, 0, NOW)
     await put_unlocks(index, HIGH, [locked(number=1), locked(number=2)], 10)
@@ -98,7 +98,7 @@ async def test_who_watches_is_alerted_once_a_day_before(index: Connection, groun
     assert [row["run_at"] for row in next_runs] != []
 
 
-async def test_what_accounts_watch_or_hold_is_read(index: Connection, ground: Ground) -> None:
+async def test_what_accounts_watch_or_hold_is_read(index: Connection, ground: AlertGround) -> None:
     rows = "SELECT key, run_at FROM jobs.job WHERE kind = 'liquidity' ORDER BY key"
     await run(index)
     before = {row["key"] for row in await index.fetch(rows)}
@@ -112,7 +112,9 @@ async def test_what_accounts_watch_or_hold_is_read(index: Connection, ground: Gr
     assert {row["run_at"] for row in await index.fetch(rows)} == {later}
 
 
-async def test_none_is_alerted_of_what_went_away_or_has_passed(index: Connection, ground: Ground) -> None:
+async def test_none_is_alerted_of_what_went_away_or_has_passed(
+    index: Connection, ground: AlertGround
+) -> None:
     rule = Rule(Who("deployer", HIGH), "removing")
     await watches.add_rule(index, ground.account, rule, DEV, 0, NOW)
     await put_unlocks(index, HIGH, [locked(), locked(number=2, at_s=NOW_S)], 10)
@@ -122,7 +124,9 @@ async def test_none_is_alerted_of_what_went_away_or_has_passed(index: Connection
     assert [account for account, _, _ in await run(index)] == [ground.account]
 
 
-async def test_followers_of_the_deployer_and_holders_are_alerted(index: Connection, ground: Ground) -> None:
+async def test_followers_of_the_deployer_and_holders_are_alerted(
+    index: Connection, ground: AlertGround
+) -> None:
     await watches.add_follow(index, ground.account, DEV, "dev", 0, NOW)
     holder, _ = await accounts(index, 2, [ALICE])
     await ground.block(sent(bought(CURVE, ALICE, ALICE, 10**15, 10**24), sender=ALICE))
@@ -131,7 +135,7 @@ async def test_followers_of_the_deployer_and_holders_are_alerted(index: Connecti
 
 
 async def test_the_calendar_of_an_account_has_what_it_watches_and_holds(
-    index: Connection, ground: Ground
+    index: Connection, ground: AlertGround
 ) -> None:
     account, to_s = ground.account, NOW_S + CALENDAR_S
     await put_unlocks(index, HIGH, [locked(), locked(number=2, at_s=to_s + 1)], 10)
@@ -149,11 +153,11 @@ async def test_the_calendar_of_an_account_has_what_it_watches_and_holds(
     assert [one.token for one in found] == [HIGH, OTHER]
 
 
-async def test_the_calendar_says_what_comes(index: Connection, ground: Ground) -> None:
+async def test_the_calendar_says_what_comes(index: Connection, ground: AlertGround) -> None:
     (holder,) = await accounts(index, 1, [ALICE])
     await ground.block(sent(bought(CURVE, ALICE, ALICE, 10**15, 10**24), sender=ALICE))
     account = Account(holder, "mite-held", ALICE)
-    ctx: Any = Clock(NOW_S, ground.pool)
+    ctx: Any = UnlockContext(NOW_S, ground.pool)
     empty = (await list_unlocks(ctx, Nothing(), account)).answer
     assert (empty.unlocks, empty.is_whole) == ([], True)
     await put_unlocks(index, HIGH, [locked(number=n, at_s=UNLOCK_S + n) for n in range(MAX_UNLOCKS + 1)], 10)

@@ -15,7 +15,8 @@ from roundtrip.cli.terminal import log_to_stderr
 from roundtrip.domain.accounts import keys
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
-from support.keys import Clock, Person, key_for, random_context, revoke_of
+from support.clocks import Clock
+from support.keys import Person, key_for, random_context, revoke_of
 from support.serving import service
 
 _CALL = {

@@ -11,7 +11,8 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
 from roundtrip.domain.accounts.keys import format_key, is_key
 from roundtrip.services.runtime.context import Context
-from support.keys import Clock, Person, random_context
+from support.clocks import Clock
+from support.keys import Person, random_context
 from support.serving import service
 
 

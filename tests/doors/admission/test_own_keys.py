@@ -10,7 +10,8 @@ import pytest
 from roundtrip.api.documents.tool_schemas import answer_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.services.runtime.context import Context
-from support.keys import Clock, Person, key_for, random_context, session_code_of, session_text_for
+from support.clocks import Clock
+from support.keys import Person, key_for, random_context, session_code_of, session_text_for
 from support.serving import service
 
 

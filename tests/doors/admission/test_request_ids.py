@@ -29,7 +29,8 @@ from roundtrip.console.support.live_stream import LiveBoards
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.world import Built
-from support.keys import Clock, Person, key_for, random_context
+from support.clocks import Clock
+from support.keys import Person, key_for, random_context
 from support.serving import served, service
 
 ID = "x-request-id"

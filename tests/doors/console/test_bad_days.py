@@ -14,9 +14,10 @@ from roundtrip.console.pages.boards import BOARDS
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.console_house import House, house_of
+from support.clocks import Clock
+from support.console_house import ConsoleHouse, house_of
 from support.fixtures import closed_database
-from support.keys import Clock, Person, random_context
+from support.keys import Person, random_context
 from support.nodes import over
 
 FREE = Settings(anon_per_minute=10**5, views_per_minute=10**5)
@@ -46,7 +47,7 @@ PLACES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class BadDayPage:
     """``missing``: takes it from a context. ``says``: by place, what the page must say.
     ``proves``: whether a verdict can still be had."""
 
@@ -58,7 +59,7 @@ class Day:
 
 
 DAYS = (
-    Day(
+    BadDayPage(
         "the node is gone",
         lambda ctx: over(ctx, DEAD_NODE),
         {
@@ -72,7 +73,7 @@ DAYS = (
         },
         proves=False,
     ),
-    Day(
+    BadDayPage(
         "the database is gone",
         lambda ctx: replace(ctx, pool=closed_database()),
         {
@@ -85,13 +86,13 @@ DAYS = (
         },
         proves=False,
     ),
-    Day(
+    BadDayPage(
         "the index is behind",
         lambda ctx: ctx,
         dict.fromkeys(("/", *_BOARDS, *_INDEXED), (BEHIND,)),
         proves=True,
     ),
-    Day(
+    BadDayPage(
         "too many pages were opened",
         lambda ctx: ctx,
         dict.fromkeys(
@@ -123,7 +124,9 @@ def addresses(rpc: SyncRpc, built: Built) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def house_on(day: Day, indexed: Context, rpc: SyncRpc, built: Built) -> AsyncIterator[House]:
+async def house_on(
+    day: BadDayPage, indexed: Context, rpc: SyncRpc, built: Built
+) -> AsyncIterator[ConsoleHouse]:
     """The pages on that day; the token was checked before."""
     async with house_of(random_context(indexed, Clock()), Clock(), FREE) as house:
         assert (await house.get(f"/token/{built.tokens['plain']}"))[0] == 200
@@ -138,7 +141,7 @@ async def house_on(day: Day, indexed: Context, rpc: SyncRpc, built: Built) -> As
 
 @pytest.mark.parametrize("day", DAYS, ids=lambda day: day.name)
 async def test_each_page_says_what_is_missing_and_keeps_the_rest(
-    indexed: Context, rpc: SyncRpc, built: Built, session: str, addresses: dict[str, str], day: Day
+    indexed: Context, rpc: SyncRpc, built: Built, session: str, addresses: dict[str, str], day: BadDayPage
 ) -> None:
     faults = []
     async with house_on(day, indexed, rpc, built) as house:
@@ -151,7 +154,9 @@ async def test_each_page_says_what_is_missing_and_keeps_the_rest(
     assert not faults, "\n".join(faults)
 
 
-def list_faults(day: Day, place: str, status: int, page: str, headers: Mapping[str, str]) -> Iterator[str]:
+def list_faults(
+    day: BadDayPage, place: str, status: int, page: str, headers: Mapping[str, str]
+) -> Iterator[str]:
     """What is wrong with the page that came."""
     if status == 303:
         return

@@ -6,13 +6,13 @@ from dataclasses import replace
 import aiohttp
 
 from roundtrip.services.runtime.context import Context
-from support.console_house import BROWSER, House
+from support.console_house import BROWSER, ConsoleHouse
 from support.fixtures import closed_database
 from support.serving import service
 from support.watching import SETTINGS
 
 
-async def test_the_home_page_searches_first_and_says_in_words_what_comes_below(house: House) -> None:
+async def test_the_home_page_searches_first_and_says_in_words_what_comes_below(house: ConsoleHouse) -> None:
     status, page, _ = await house.get("/")
     assert status == 200
     order = [page.index(part) for part in ('id="find"', ">Just checked<", ">Moving now<", ">What this is<")]
@@ -34,7 +34,7 @@ async def test_the_home_page_stays_where_the_index_cannot_be_read(ctx: Context) 
     assert page.count("cannot be shown now") == 2
 
 
-async def test_a_view_is_in_the_address_and_its_form_and_links_keep_it(house: House) -> None:
+async def test_a_view_is_in_the_address_and_its_form_and_links_keep_it(house: ConsoleHouse) -> None:
     _, page, _ = await house.get("/boards/moving_now?sort=age&verdict=ok&dangers=hide&more=1")
     assert re.findall(r'<option value="(\w+)" selected>', page) == ["age", "ok"]
     assert 'name="dangers" value="hide" checked' in page
@@ -42,7 +42,7 @@ async def test_a_view_is_in_the_address_and_its_form_and_links_keep_it(house: Ho
     assert 'id="reload" href="/boards/moving_now?sort=age&amp;verdict=ok&amp;dangers=hide"' in page
 
 
-async def test_a_curve_that_nobody_checked_has_no_verdict(house: House) -> None:
+async def test_a_curve_that_nobody_checked_has_no_verdict(house: ConsoleHouse) -> None:
     _, page, _ = await house.get("/boards/graduating_soon")
     rows = re.findall(r"<tr data-row=.*?</tr>", page, re.S)
     assert rows

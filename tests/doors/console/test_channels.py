@@ -19,8 +19,9 @@ from roundtrip.services.runtime.notifiers import Bot, Notifiers
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
 from support.channels import OK, Chats, Servers, answered
+from support.clocks import Clock
 from support.console_account import Account, signed_in
-from support.keys import NOW_S, Clock, random_context
+from support.keys import NOW_S, random_context
 from support.serving import service
 from support.watching import SETTINGS
 
@@ -29,7 +30,7 @@ DISCORD = "https://discord.com/api/webhooks/1234/sEcReT-token"
 
 
 @dataclass
-class Shop:
+class ChannelShop:
     """A service whose messages go to servers that a test has."""
 
     ctx: Context
@@ -96,7 +97,7 @@ class Shop:
 
 
 @pytest.fixture
-async def shop(ctx: Context) -> AsyncIterator[Shop]:
+async def shop(ctx: Context) -> AsyncIterator[ChannelShop]:
     clock, servers, chats = Clock(), Servers(), Chats()
     outward = Notifiers(servers, lambda: Seal(b"k" * 32), Bot(chats))
     made = replace(random_context(ctx, clock), outward=outward)
@@ -107,13 +108,13 @@ async def shop(ctx: Context) -> AsyncIterator[Shop]:
         "DELETE FROM accounts.secret WHERE name = 'seal'"
     )
     async with service(made, SETTINGS) as url:
-        yield Shop(made, clock, url, await signed_in(made, url), servers, chats)
+        yield ChannelShop(made, clock, url, await signed_in(made, url), servers, chats)
 
 
 # --- what was sent ---------------------------------------------------------------------------------
 
 
-async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
+async def test_the_log_tells_what_became_of_each_message(shop: ChannelShop) -> None:
     assert await shop.log() == []
     assert "No message has been sent yet." in await shop.me.get("/account/channels")
     await shop.set()
@@ -139,7 +140,7 @@ async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
     assert len(await shop.forms()) == 1
 
 
-async def test_the_log_has_the_newest_of_all_channels(shop: Shop) -> None:
+async def test_the_log_has_the_newest_of_all_channels(shop: ChannelShop) -> None:
     first = await shop.set()
     await shop.set("https://b.example/alerts")
     await shop.write_alerts(MAX_SHOWN - 10)
@@ -149,7 +150,7 @@ async def test_the_log_has_the_newest_of_all_channels(shop: Shop) -> None:
     assert sum("a.example" in row and "removed" in row and "not sent" in row for row in rows) == MAX_SHOWN / 2
 
 
-async def test_nobody_sees_or_sends_anothers(shop: Shop) -> None:
+async def test_nobody_sees_or_sends_anothers(shop: ChannelShop) -> None:
     other = await signed_in(shop.ctx, shop.url)
     channel = await shop.set()
     await shop.write_alerts()
@@ -168,7 +169,7 @@ async def test_nobody_sees_or_sends_anothers(shop: Shop) -> None:
 # --- again -----------------------------------------------------------------------------------------
 
 
-async def test_a_message_is_sent_again_under_its_id_and_once_a_form(shop: Shop) -> None:
+async def test_a_message_is_sent_again_under_its_id_and_once_a_form(shop: ChannelShop) -> None:
     await shop.set()
     await shop.write_alerts()
     await shop.work()
@@ -189,7 +190,7 @@ async def test_a_message_is_sent_again_under_its_id_and_once_a_form(shop: Shop) 
     assert result.said["rows"] == again.said["rows"]
 
 
-async def test_what_was_given_up_is_sent_again(shop: Shop) -> None:
+async def test_what_was_given_up_is_sent_again(shop: ChannelShop) -> None:
     await shop.set()
     await shop.write_alerts()
     await shop.ctx.pool.execute(
@@ -204,7 +205,7 @@ async def test_what_was_given_up_is_sent_again(shop: Shop) -> None:
     assert "arrived" in (await shop.log())[0]
 
 
-async def test_twenty_an_hour_are_sent_again(shop: Shop) -> None:
+async def test_twenty_an_hour_are_sent_again(shop: ChannelShop) -> None:
     await shop.set()
     await shop.write_alerts(RESENDS + 1)
     for _ in range(3):
@@ -232,7 +233,7 @@ async def test_twenty_an_hour_are_sent_again(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("state", "said"), [("off", "channel is off. Test the channel"), ("removed", "channel was removed.")]
 )
-async def test_nothing_goes_to_a_channel_that_is_not_told(shop: Shop, state: str, said: str) -> None:
+async def test_nothing_goes_to_a_channel_that_is_not_told(shop: ChannelShop, state: str, said: str) -> None:
     channel = await shop.set()
     await shop.write_alerts()
     await shop.work()
@@ -248,7 +249,7 @@ async def test_nothing_goes_to_a_channel_that_is_not_told(shop: Shop, state: str
     [{}, {"id": "1"}, {"id": "0", "ended": "2025-01-01T00:00:00Z"}, {"id": "x", "ended": "y"},
      {"id": "9" * 19, "ended": "2025-01-01T00:00:00Z"}, {"id": "1", "ended": "2025-01-01T00:00:00"}],
 )  # fmt: skip
-async def test_what_names_no_message_is_refused(shop: Shop, form: dict[str, str]) -> None:
+async def test_what_names_no_message_is_refused(shop: ChannelShop, form: dict[str, str]) -> None:
     status, page = await shop.me.do("resend", **form)
     assert status == 400
     assert "bad_input" in page
@@ -257,7 +258,7 @@ async def test_what_names_no_message_is_refused(shop: Shop, form: dict[str, str]
 # --- a test ----------------------------------------------------------------------------------------
 
 
-async def test_a_test_that_arrives_switches_a_channel_on(shop: Shop) -> None:
+async def test_a_test_that_arrives_switches_a_channel_on(shop: ChannelShop) -> None:
     channel = await shop.set()
     await shop.write_alerts()
     await shop.state(channel, "off")
@@ -278,7 +279,7 @@ async def test_a_test_that_arrives_switches_a_channel_on(shop: Shop) -> None:
     assert kinds == ["test", "test", "rule"]
 
 
-async def test_a_test_keeps_the_secret(shop: Shop) -> None:
+async def test_a_test_keeps_the_secret(shop: ChannelShop) -> None:
     channel = await shop.set()
     before = await shop.ctx.pool.fetchrow(
         "SELECT target, secret FROM accounts.channel WHERE id = $1", int(channel)
@@ -292,7 +293,7 @@ async def test_a_test_keeps_the_secret(shop: Shop) -> None:
     assert before["secret"] is not None
 
 
-async def test_a_test_that_does_not_arrive_changes_nothing(shop: Shop) -> None:
+async def test_a_test_that_does_not_arrive_changes_nothing(shop: ChannelShop) -> None:
     channel = await shop.set()
     await shop.state(channel, "off")
     shop.servers.otherwise = answered(410)
@@ -302,14 +303,14 @@ async def test_a_test_that_does_not_arrive_changes_nothing(shop: Shop) -> None:
     assert await shop.state(channel) == "off"
 
 
-async def test_tests_are_bounded_with_the_targets_that_are_tried(shop: Shop) -> None:
+async def test_tests_are_bounded_with_the_targets_that_are_tried(shop: ChannelShop) -> None:
     channel = await shop.set()
     came = [(await shop.me.do("try_channel", id=channel))[0] for _ in range(ATTEMPTS_OF_ACCOUNT)]
     assert came == [200] * (ATTEMPTS_OF_ACCOUNT - 1) + [429]
     assert len(shop.servers.sent) == ATTEMPTS_OF_ACCOUNT
 
 
-async def test_no_test_goes_to_a_channel_that_was_removed(shop: Shop) -> None:
+async def test_no_test_goes_to_a_channel_that_was_removed(shop: ChannelShop) -> None:
     channel = await shop.set()
     await shop.me.do("remove_channel", id=channel)
     status, page = await shop.me.do("try_channel", id=channel)
@@ -317,7 +318,7 @@ async def test_no_test_goes_to_a_channel_that_was_removed(shop: Shop) -> None:
     assert len(shop.servers.sent) == 1
 
 
-async def test_one_that_is_removed_while_a_test_is_under_way_stays_removed(shop: Shop) -> None:
+async def test_one_that_is_removed_while_a_test_is_under_way_stays_removed(shop: ChannelShop) -> None:
     channel = await shop.set()
     shop.servers.hangs.add("a.example")
     shop.servers.came.clear()
@@ -334,7 +335,7 @@ async def test_one_that_is_removed_while_a_test_is_under_way_stays_removed(shop:
 # --- linking ---------------------------------------------------------------------------------------
 
 
-async def test_linking_is_told_and_secrets_are_not(shop: Shop) -> None:
+async def test_linking_is_told_and_secrets_are_not(shop: ChannelShop) -> None:
     page = await shop.me.get("/account/channels")
     assert "Not linked." in page
     code = re.search(r'href="https://t.me/some_bot\?start=([0-9a-f-]+)"', page)
@@ -350,7 +351,7 @@ async def test_linking_is_told_and_secrets_are_not(shop: Shop) -> None:
     assert secret.group() not in await shop.me.get("/account/channels")
 
 
-async def test_a_reload_changes_no_secret(shop: Shop) -> None:
+async def test_a_reload_changes_no_secret(shop: ChannelShop) -> None:
     """The secret that was copied off the page stays good."""
     await shop.set()
     seen = re.findall('name="seen" value="([^"]*)"', await shop.me.get("/account/channels"))[0]
@@ -364,7 +365,7 @@ async def test_a_reload_changes_no_secret(shop: Shop) -> None:
     assert len(shop.servers.sent) == 2
 
 
-async def test_a_target_that_does_not_fit_is_told_beside_the_field(shop: Shop) -> None:
+async def test_a_target_that_does_not_fit_is_told_beside_the_field(shop: ChannelShop) -> None:
     status, page = await shop.put("https://10.0.0.1/x")
     assert status == 400
     assert 'aria-describedby="url-fault"' in page

@@ -13,14 +13,14 @@ from roundtrip.console.pages.chart import draw_line, shorten_price
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_bytes
 from roundtrip_development.devnet.world import Built
-from support.console_house import House, house_of
-from support.keys import Clock
+from support.clocks import Clock
+from support.console_house import ConsoleHouse, house_of
 
 PIECE = {"hx-request": "true"}
 
 
 @pytest.fixture
-async def house(indexed: Context) -> AsyncIterator[House]:
+async def house(indexed: Context) -> AsyncIterator[ConsoleHouse]:
     """Where a stranger may make one call a minute."""
     async with house_of(indexed, Clock(), Settings(anon_per_minute=1)) as found:
         yield found
@@ -38,13 +38,13 @@ async def token(indexed: Context, built: Built) -> AsyncIterator[str]:
     await indexed.pool.execute("DELETE FROM facts.token WHERE token = $1", as_bytes(token))
 
 
-async def page(house: House, path: str, **headers: str) -> str:
+async def page(house: ConsoleHouse, path: str, **headers: str) -> str:
     status, text, _ = await house.get(path, **headers)
     assert status == 200
     return text
 
 
-async def test_the_chart_has_candles_with_marks_and_a_table_of_them(house: House, token: str) -> None:
+async def test_the_chart_has_candles_with_marks_and_a_table_of_them(house: ConsoleHouse, token: str) -> None:
     text = await page(house, f"/token/{token}/chart?span=1h")
     figure = re.search('data-candles="(.*?)" data-marks="(.*?)"', text)
     assert figure is not None
@@ -60,7 +60,7 @@ async def test_the_chart_has_candles_with_marks_and_a_table_of_them(house: House
     assert 'href="/token/' + token + '/chart?span=5m"' in text
 
 
-async def test_trades_are_told_with_their_wallets(house: House, token: str) -> None:
+async def test_trades_are_told_with_their_wallets(house: ConsoleHouse, token: str) -> None:
     text = await page(house, f"/token/{token}/trades")
     assert "▲ Buy" in text
     rows = re.findall(r'<tr data-row="(\d+)-(\d+)">', text)
@@ -70,7 +70,7 @@ async def test_trades_are_told_with_their_wallets(house: House, token: str) -> N
     assert len(re.findall('href="/wallet/0x', text)) == len(places)
 
 
-async def test_open_pages_that_ask_again_meet_no_limit(house: House, token: str) -> None:
+async def test_open_pages_that_ask_again_meet_no_limit(house: ConsoleHouse, token: str) -> None:
     for piece in ("chart", "trades"):
         for _ in range(3):
             text = await page(house, f"/token/{token}/{piece}", **PIECE)
@@ -78,7 +78,7 @@ async def test_open_pages_that_ask_again_meet_no_limit(house: House, token: str)
             assert "data-live" in text
 
 
-async def test_what_is_not_known_is_said(house: House, built: Built) -> None:
+async def test_what_is_not_known_is_said(house: ConsoleHouse, built: Built) -> None:
     nowhere = "0x" + "12" * 20
     assert "No trade of" in await page(house, f"/token/{nowhere}/chart")
     assert "No trade of it is known." in await page(house, f"/token/{nowhere}/trades")

@@ -32,8 +32,9 @@ from roundtrip.services.accounts.sessions import LIFETIME_S, MAX_SESSIONS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens as token_store
 from roundtrip_development.devnet.world import Built
-from support.console_house import BROWSER, House, house_of
-from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context, text_for
+from support.clocks import Clock
+from support.console_house import BROWSER, ConsoleHouse, house_of
+from support.keys import NOW_S, Person, kept_of, key_for, random_context, text_for
 from support.serving import service
 from support.watching import SETTINGS
 
@@ -65,7 +66,7 @@ def pages_of(built: Built) -> dict[str, str]:
 @pytest.mark.parametrize(
     "row", sorted({page.path for page in PAGES if page.method == "GET" and not page.streams})
 )
-async def test_every_page_guards_itself(house: House, built: Built, row: str) -> None:
+async def test_every_page_guards_itself(house: ConsoleHouse, built: Built, row: str) -> None:
     """What does not need an account answers; what does leads to where one is made. None has a word of script
     or style in it, none asks anybody else."""
     signed_in = next(page.signed_in for page in PAGES if page.path == row)
@@ -95,7 +96,9 @@ async def test_every_page_guards_itself(house: House, built: Built, row: str) ->
 @pytest.mark.parametrize(
     ("path", "status"), [("/nothing", 404), ("/v1/nothing", 404), ("/token", 404), ("/v1/simulate", 405)]
 )
-async def test_where_nothing_is_a_browser_is_shown_a_page(house: House, path: str, status: int) -> None:
+async def test_where_nothing_is_a_browser_is_shown_a_page(
+    house: ConsoleHouse, path: str, status: int
+) -> None:
     answered, page, headers = await house.get(path)
     assert (answered, headers["content-type"]) == (status, "text/html; charset=utf-8")
     answer = "There is no such page" if status == 404 else "Your request did not succeed"
@@ -107,7 +110,7 @@ async def test_where_nothing_is_a_browser_is_shown_a_page(house: House, path: st
     assert '"error"' in body
 
 
-async def test_what_programs_may_ask_can_be_read_by_people(house: House) -> None:
+async def test_what_programs_may_ask_can_be_read_by_people(house: ConsoleHouse) -> None:
     _, front, _ = await house.get("/status")
     assert re.findall('<a href="([^"]+)">(?:HTTP API|Tools)</a>', front) == ["/operations", "/tools"]
     _, docs, _ = await house.get("/docs")
@@ -124,7 +127,7 @@ async def test_what_programs_may_ask_can_be_read_by_people(house: House) -> None
     assert (await house.get("/tools/nothing"))[0] == 404
 
 
-async def test_what_pages_load_is_ours_and_kept_for_ever(house: House) -> None:
+async def test_what_pages_load_is_ours_and_kept_for_ever(house: ConsoleHouse) -> None:
     _, page, _ = await house.get("/status")
     loaded = set(re.findall(r'(?:src|href)="(/static/[^"]+)"', page))
     assert len(loaded) >= 4
@@ -140,7 +143,7 @@ async def test_what_pages_load_is_ours_and_kept_for_ever(house: House) -> None:
     assert weight < 150_000
 
 
-async def test_what_strangers_wrote_is_escaped_and_marked(house: House, built: Built) -> None:
+async def test_what_strangers_wrote_is_escaped_and_marked(house: ConsoleHouse, built: Built) -> None:
     _, page, _ = await house.get(f"/token/{built.tokens['strange_name']}")
     marked = re.findall(r'<bdi class="stranger" title="written by a stranger">(.*?)</bdi>', page)
     assert marked
@@ -171,7 +174,7 @@ def test_a_long_decimal_of_a_sentence_is_cut_and_whole_for_who_hovers(exact: str
 
 
 async def test_what_a_wallet_holds_has_its_newest_check_and_tokens_have_their_symbol(
-    house: House, indexed: Context
+    house: ConsoleHouse, indexed: Context
 ) -> None:
     row = await indexed.pool.fetchrow(
         "SELECT wallet.address AS wallet, token.address AS token FROM facts.position AS position"
@@ -192,7 +195,7 @@ async def test_what_a_wallet_holds_has_its_newest_check_and_tokens_have_their_sy
     await indexed.pool.execute("DELETE FROM facts.token WHERE token = $1", row["token"])
 
 
-async def test_bad_input_is_told_on_a_page(house: House) -> None:
+async def test_bad_input_is_told_on_a_page(house: ConsoleHouse) -> None:
     status, page, _ = await house.get("/token/0x12")
     assert status == 400
     assert "bad_address" in page
@@ -284,7 +287,7 @@ async def test_thirty_token_pages_in_a_minute_raise_no_limit(indexed: Context, b
     assert len(tokens) == 30
 
 
-async def test_a_visitors_pages_may_be_shown_from_memory_and_a_members_not(house: House) -> None:
+async def test_a_visitors_pages_may_be_shown_from_memory_and_a_members_not(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     paths = ("/status", "/boards/winners", "/nowhere")
     assert [(await house.get(path))[2]["cache-control"] for path in paths] == [
@@ -311,7 +314,7 @@ async def test_without_what_browsers_load_there_are_no_pages(
 # --- sessions --------------------------------------------------------------------------------------
 
 
-async def test_what_a_link_fills_in_is_kept_through_signing_in(house: House) -> None:
+async def test_what_a_link_fills_in_is_kept_through_signing_in(house: ConsoleHouse) -> None:
     wanted = f"/account/practice?token=0x{'a' * 40}"
     assert path_after_sign_in(f"/token/0x{'a' * 40}") == f"/token/0x{'a' * 40}"
     _, _, headers = await house.get(wanted)
@@ -337,7 +340,7 @@ async def test_what_a_link_fills_in_is_kept_through_signing_in(house: House) -> 
         "/account/watch?rule=//example.com",
     ],
 )
-async def test_signing_in_leads_nowhere_else(house: House, elsewhere: str) -> None:
+async def test_signing_in_leads_nowhere_else(house: ConsoleHouse, elsewhere: str) -> None:
     _, page, _ = await house.get(f"/sign-in?to={quote(elsewhere, safe='')}")
     assert 'name="to" value="/account"' in page
     person = Person()
@@ -346,7 +349,7 @@ async def test_signing_in_leads_nowhere_else(house: House, elsewhere: str) -> No
     assert (status, headers["location"]) == (303, "/account")
 
 
-async def test_a_signature_is_a_session_that_only_a_cookie_carries(house: House) -> None:
+async def test_a_signature_is_a_session_that_only_a_cookie_carries(house: ConsoleHouse) -> None:
     person = Person()
     text = await house.text(person)
     assert "Sign in to the pages of this service." in text
@@ -366,7 +369,7 @@ async def test_a_signature_is_a_session_that_only_a_cookie_carries(house: House)
     assert person.address[-4:] in page
 
 
-async def test_a_session_is_no_key_of_the_account(house: House) -> None:
+async def test_a_session_is_no_key_of_the_account(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", session)
@@ -378,7 +381,7 @@ async def test_a_session_is_no_key_of_the_account(house: House) -> None:
     assert page.count("no label") == keys.MAX_LIVE
 
 
-async def test_a_session_is_good_in_its_cookie_only(house: House) -> None:
+async def test_a_session_is_good_in_its_cookie_only(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     for headers in ({"authorization": f"Bearer {session}"}, {"x-api-key": session}):
         async with house.browser.get(f"{house.url}/v1/check/0x{'1' * 40}", headers=headers) as response:
@@ -387,7 +390,7 @@ async def test_a_session_is_good_in_its_cookie_only(house: House) -> None:
     assert (await house.get("/account", session))[0] == 200
 
 
-async def test_a_text_for_a_key_opens_no_session_and_the_other_way_round(house: House) -> None:
+async def test_a_text_for_a_key_opens_no_session_and_the_other_way_round(house: ConsoleHouse) -> None:
     person = Person()
     for_key = person.sign(await text_for(house.ctx, person.address))
     status, page, headers = await house.post("/sign-in", {"address": person.address, "signature": for_key})
@@ -400,7 +403,7 @@ async def test_a_text_for_a_key_opens_no_session_and_the_other_way_round(house: 
         assert response.status == 401
 
 
-async def test_a_signature_opens_one_session(house: House) -> None:
+async def test_a_signature_opens_one_session(house: ConsoleHouse) -> None:
     person = Person()
     signature = person.sign(await house.text(person))
     form = {"address": person.address, "signature": signature}
@@ -408,7 +411,7 @@ async def test_a_signature_opens_one_session(house: House) -> None:
     assert (await house.post("/sign-in", form))[0] == 401
 
 
-async def test_a_session_ends_by_signing_out_by_time_and_by_many_others(house: House) -> None:
+async def test_a_session_ends_by_signing_out_by_time_and_by_many_others(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
     status, _, headers = await house.post("/sign-out", {"csrf": await house.csrf(session)}, session)
@@ -460,7 +463,7 @@ async def test_behind_https_the_cookie_is_this_hosts_alone(indexed: Context) -> 
             assert (ended.value, ended["secure"], ended["path"], ended["max-age"]) == ("", True, "/", "0")
 
 
-async def test_over_http_the_cookie_has_the_plain_name(house: House) -> None:
+async def test_over_http_the_cookie_has_the_plain_name(house: ConsoleHouse) -> None:
     """Browsers would refuse the other one."""
     person = Person()
     form = {"address": person.address, "signature": person.sign(await house.text(person))}
@@ -470,13 +473,15 @@ async def test_over_http_the_cookie_has_the_plain_name(house: House) -> None:
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "rt_" + "0" * 49, "a;b", '"'])
-async def test_a_cookie_that_is_no_session_is_nobody(house: House, cookie: str) -> None:
+async def test_a_cookie_that_is_no_session_is_nobody(house: ConsoleHouse, cookie: str) -> None:
     status, _, headers = await house.get("/account", cookie)
     assert (status, headers["location"]) == (303, "/sign-in")
 
 
 @pytest.mark.parametrize("beside", ['a={"x": 1}; {}', "a=b c; {}", "é; {}; é", '{}; a="', "x{}=; {}"])
-async def test_a_session_stands_beside_whatever_cookies_others_put_there(house: House, beside: str) -> None:
+async def test_a_session_stands_beside_whatever_cookies_others_put_there(
+    house: ConsoleHouse, beside: str
+) -> None:
     """A host's ports share their cookies, and not everybody's are well formed."""
     session = await house.signed_in(Person())
     cookie = beside.replace("{}", f"{COOKIE}={session}")
@@ -484,7 +489,7 @@ async def test_a_session_stands_beside_whatever_cookies_others_put_there(house: 
     assert status == 200
 
 
-async def test_another_key_in_the_request_is_not_a_pages(house: House) -> None:
+async def test_another_key_in_the_request_is_not_a_pages(house: ConsoleHouse) -> None:
     """A page that is signed in is that of its cookie alone."""
     person, other = Person(), Person()
     session, key = await house.signed_in(person), (await key_for(house.ctx, other))["key"]
@@ -496,7 +501,7 @@ async def test_another_key_in_the_request_is_not_a_pages(house: House) -> None:
 # --- forms -----------------------------------------------------------------------------------------
 
 
-async def test_a_form_does_what_its_tool_does(house: House) -> None:
+async def test_a_form_does_what_its_tool_does(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     csrf = await house.csrf(session)
     status, page, _ = await house.post(
@@ -513,7 +518,7 @@ async def test_a_form_does_what_its_tool_does(house: House) -> None:
     assert "<code>any buying over 1 eth</code>" not in page
 
 
-async def test_what_does_not_fit_is_told_beside_the_form(house: House) -> None:
+async def test_what_does_not_fit_is_told_beside_the_form(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     csrf = await house.csrf(session)
     status, page, _ = await house.post(
@@ -540,7 +545,9 @@ async def test_what_does_not_fit_is_told_beside_the_form(house: House) -> None:
         ({"csrf": "another's"}, {}),
     ],
 )
-async def test_nobody_else_sends_a_form(house: House, form: dict[str, str], headers: dict[str, str]) -> None:
+async def test_nobody_else_sends_a_form(
+    house: ConsoleHouse, form: dict[str, str], headers: dict[str, str]
+) -> None:
     session, other = await house.signed_in(Person()), await house.signed_in(Person())
     tokens = {"its own": await house.csrf(session), "another's": await house.csrf(other)}
     form = {name: tokens.get(value, value) for name, value in form.items()}
@@ -553,7 +560,7 @@ async def test_nobody_else_sends_a_form(house: House, form: dict[str, str], head
     assert "<code>any launching</code>" not in page
 
 
-async def test_a_form_that_is_none_is_refused(house: House) -> None:
+async def test_a_form_that_is_none_is_refused(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     async with house.browser.post(
         f"{house.url}/account/do/create_rule",

@@ -15,8 +15,9 @@ from roundtrip.domain.accounts import keys
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.console_house import House, house_of
-from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context
+from support.clocks import Clock
+from support.console_house import ConsoleHouse, house_of
+from support.keys import NOW_S, Person, kept_of, key_for, random_context
 from support.paying import Payer, some_address
 from support.watching import SETTINGS
 
@@ -24,7 +25,7 @@ KEY = re.compile(r"rt_[0-9A-Za-z]{49}")
 NO_ID = 10**17
 
 
-async def signature(house: House, person: Person, session: str) -> str:
+async def signature(house: ConsoleHouse, person: Person, session: str) -> str:
     """Of the text that the page has the wallet sign."""
     status, body, headers = await house.post(
         "/account/keys/text", {"csrf": await house.csrf(session)}, session
@@ -37,12 +38,12 @@ async def signature(house: House, person: Person, session: str) -> str:
     return person.sign(text)
 
 
-async def act(house: House, session: str, name: str, **form: str) -> tuple[int, str, Any]:
+async def act(house: ConsoleHouse, session: str, name: str, **form: str) -> tuple[int, str, Any]:
     form["csrf"] = await house.csrf(session)
     return await house.post(f"/account/do/{name}", form, session)
 
 
-async def made(house: House, person: Person, session: str, label: str = "") -> str:
+async def made(house: ConsoleHouse, person: Person, session: str, label: str = "") -> str:
     """A key, by its page."""
     signed = await signature(house, person, session)
     status, page, _ = await act(house, session, "make_own_key", signature=signed, label=label)
@@ -51,12 +52,12 @@ async def made(house: House, person: Person, session: str, label: str = "") -> s
     return str(key)
 
 
-async def is_live(house: House, key: str) -> bool:
+async def is_live(house: ConsoleHouse, key: str) -> bool:
     async with house.browser.get(f"{house.url}/v1/credits", headers={"x-api-key": key}) as response:
         return response.status == 200
 
 
-async def ids(house: House, person: Person) -> list[int]:
+async def ids(house: ConsoleHouse, person: Person) -> list[int]:
     """Of the wallet's keys and sessions, the oldest first."""
     async with house.ctx.pool.acquire() as connection:
         return [
@@ -73,7 +74,7 @@ async def ids(house: House, person: Person) -> list[int]:
 # --- keys ------------------------------------------------------------------------------------------
 
 
-async def test_a_key_is_shown_once_and_acts_until_it_is_revoked(house: House) -> None:
+async def test_a_key_is_shown_once_and_acts_until_it_is_revoked(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
     key = await made(house, person, session, "my bot")
@@ -96,7 +97,7 @@ async def test_a_key_is_shown_once_and_acts_until_it_is_revoked(house: House) ->
     assert "Revoked keys" in page
 
 
-async def test_a_form_that_is_sent_again_makes_no_second_key(house: House) -> None:
+async def test_a_form_that_is_sent_again_makes_no_second_key(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
     signed = await signature(house, person, session)
@@ -111,7 +112,7 @@ async def test_a_form_that_is_sent_again_makes_no_second_key(house: House) -> No
     assert (await house.get("/account/keys", session))[0] == 200
 
 
-async def test_the_pages_sign_in_and_make_a_key_by_the_text_of_a_claim(house: House) -> None:
+async def test_the_pages_sign_in_and_make_a_key_by_the_text_of_a_claim(house: ConsoleHouse) -> None:
     """As their script does it, for every kind of wallet."""
     person = Person()
     _, body, _ = await house.post("/sign-in/text", {"address": person.address})
@@ -133,7 +134,7 @@ async def test_the_pages_sign_in_and_make_a_key_by_the_text_of_a_claim(house: Ho
     assert (status, len(set(KEY.findall(page)))) == (200, 1)
 
 
-async def test_a_session_alone_makes_no_key(house: House) -> None:
+async def test_a_session_alone_makes_no_key(house: ConsoleHouse) -> None:
     """Nor does a signature for a session, or of another wallet."""
     person, other = Person(), Person()
     session = await house.signed_in(person)
@@ -147,7 +148,7 @@ async def test_a_session_alone_makes_no_key(house: House) -> None:
     assert (await kept_of(house.ctx, other.address)).live == 0
 
 
-async def signed_text(house: House, person: Person, session: str) -> str:
+async def signed_text(house: ConsoleHouse, person: Person, session: str) -> str:
     _, body, _ = await house.post("/account/keys/text", {"csrf": await house.csrf(session)}, session)
     found = re.search('"message":"(.*?)"', body)
     assert found is not None
@@ -155,7 +156,7 @@ async def signed_text(house: House, person: Person, session: str) -> str:
     return found.group(1).replace("\\n", "\n")
 
 
-async def test_the_sixth_key_is_refused_and_sessions_are_none_of_the_five(house: House) -> None:
+async def test_the_sixth_key_is_refused_and_sessions_are_none_of_the_five(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
     for _ in range(keys.MAX_LIVE):
@@ -184,7 +185,7 @@ async def test_the_sixth_key_is_refused_and_sessions_are_none_of_the_five(house:
         ("x" * 64, "x" * 64),
     ],
 )
-async def test_a_label_is_cleaned_and_escaped(house: House, label: str, shown: str) -> None:
+async def test_a_label_is_cleaned_and_escaped(house: ConsoleHouse, label: str, shown: str) -> None:
     person = Person()
     session = await house.signed_in(person)
     await made(house, person, session, label)
@@ -194,7 +195,7 @@ async def test_a_label_is_cleaned_and_escaped(house: House, label: str, shown: s
     assert "\u202e" not in page
 
 
-async def test_a_label_that_is_too_long_makes_no_key(house: House) -> None:
+async def test_a_label_that_is_too_long_makes_no_key(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
     signed = await signature(house, person, session)
@@ -206,7 +207,7 @@ async def test_a_label_that_is_too_long_makes_no_key(house: House) -> None:
 # --- whose they are --------------------------------------------------------------------------------
 
 
-async def test_nobody_ends_what_is_anothers(house: House) -> None:
+async def test_nobody_ends_what_is_anothers(house: ConsoleHouse) -> None:
     person, other = Person(), Person()
     session, others = await house.signed_in(person), await house.signed_in(other)
     key = await made(house, other, others)
@@ -220,7 +221,7 @@ async def test_nobody_ends_what_is_anothers(house: House) -> None:
 
 
 @pytest.mark.parametrize("name", ["make_own_key", "end_own", "sign_out_everywhere"])
-async def test_no_other_site_sends_these_forms(house: House, name: str) -> None:
+async def test_no_other_site_sends_these_forms(house: ConsoleHouse, name: str) -> None:
     person = Person()
     session = await house.signed_in(person)
     (session_id,) = await ids(house, person)
@@ -237,7 +238,7 @@ async def test_no_other_site_sends_these_forms(house: House, name: str) -> None:
     assert (kept.keys_made, kept.live) == (1, 1)
 
 
-async def test_a_key_in_the_cookie_ends_nothing_and_sees_no_sessions(house: House) -> None:
+async def test_a_key_in_the_cookie_ends_nothing_and_sees_no_sessions(house: ConsoleHouse) -> None:
     """Who got hold of a program's key cannot lock its owner out."""
     person = Person()
     session = await house.signed_in(person)
@@ -254,7 +255,7 @@ async def test_a_key_in_the_cookie_ends_nothing_and_sees_no_sessions(house: Hous
 # --- sessions --------------------------------------------------------------------------------------
 
 
-async def test_sessions_are_listed_apart_and_end_one_by_one(house: House) -> None:
+async def test_sessions_are_listed_apart_and_end_one_by_one(house: ConsoleHouse) -> None:
     person = Person()
     first = await house.signed_in(person)
     house.clock.now_s = NOW_S + 90
@@ -275,7 +276,7 @@ async def test_sessions_are_listed_apart_and_end_one_by_one(house: House) -> Non
     assert 'roundtrip_session=""' in headers["set-cookie"]
 
 
-async def test_sign_out_everywhere_ends_sessions_and_no_keys(house: House) -> None:
+async def test_sign_out_everywhere_ends_sessions_and_no_keys(house: ConsoleHouse) -> None:
     person, other = Person(), Person()
     first, this, others = [await house.signed_in(one) for one in (person, person, other)]
     key = await made(house, person, this)
@@ -287,7 +288,7 @@ async def test_sign_out_everywhere_ends_sessions_and_no_keys(house: House) -> No
     assert await is_live(house, key)
 
 
-async def test_a_session_that_is_over_is_not_listed(house: House) -> None:
+async def test_a_session_that_is_over_is_not_listed(house: ConsoleHouse) -> None:
     person = Person()
     await house.signed_in(person)
     house.clock.now_s = NOW_S + 13 * 86_400
@@ -297,7 +298,7 @@ async def test_a_session_that_is_over_is_not_listed(house: House) -> None:
     assert (page.count("This browser"), page.count("Another browser")) == (1, 0)
 
 
-async def test_a_session_that_ends_midway_does_nothing_more(house: House) -> None:
+async def test_a_session_that_ends_midway_does_nothing_more(house: ConsoleHouse) -> None:
     """By a piece of a page it leads to the whole one."""
     person = Person()
     session = await house.signed_in(person)
@@ -314,7 +315,7 @@ async def test_a_session_that_ends_midway_does_nothing_more(house: House) -> Non
 # --- what it used, and paid for --------------------------------------------------------------------
 
 
-async def test_the_account_shows_what_it_used(house: House) -> None:
+async def test_the_account_shows_what_it_used(house: ConsoleHouse) -> None:
     person = Person()
     key, session = (await key_for(house.ctx, person))["key"], await house.signed_in(person)
     today = datetime.fromtimestamp(NOW_S, UTC).date()
@@ -328,7 +329,7 @@ async def test_the_account_shows_what_it_used(house: House) -> None:
     assert "1,501 calls in 14 days" in page
 
 
-async def used(house: House, person: Person, calls: dict[date, int]) -> None:
+async def used(house: ConsoleHouse, person: Person, calls: dict[date, int]) -> None:
     async with house.ctx.pool.acquire() as connection:
         await connection.executemany(
             "INSERT INTO accounts.day (account_id, day, calls, granted)"
@@ -337,7 +338,7 @@ async def used(house: House, person: Person, calls: dict[date, int]) -> None:
         )
 
 
-async def test_while_payments_are_closed_the_page_says_so(house: House) -> None:
+async def test_while_payments_are_closed_the_page_says_so(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     _, page, _ = await house.get("/account", session)
     assert "You cannot buy more calls yet" in page

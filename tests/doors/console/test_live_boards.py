@@ -25,11 +25,12 @@ from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.launchpad import LaunchRequest, launch
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.fixtures import closed_database
 from support.holding_asked import Holding
-from support.keys import Clock, random_context
+from support.keys import random_context
 from support.serving import served, service
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Wallet
 from support.watching import SETTINGS
 
@@ -286,7 +287,7 @@ async def test_what_is_traded_comes_to_who_looks(
         made = launch(launcher, built.contracts, LaunchRequest("Looked at", "LOOK", creator_tax_bps=0))
         token = made.token.lower()
         assert token not in found.pieces["rows"]
-        trader = Trader(
+        trader = MarketTrader(
             Wallet(rpc, built.contracts, "looked at"),
             built.contracts,
             Market(made.token, ZERO_ADDRESS, curve=made.curve),
@@ -306,7 +307,7 @@ async def test_what_is_traded_comes_to_who_looks(
 
 
 @dataclass
-class Database:
+class SwitchedPool:
     """A pool, and whether its server can be reached."""
 
     pool: asyncpg.Pool
@@ -324,7 +325,7 @@ class Database:
 async def test_without_the_database_old_rows_stay_and_are_called_old(
     indexed: Context, browser: aiohttp.ClientSession
 ) -> None:
-    database = Database(indexed.pool)
+    database = SwitchedPool(indexed.pool)
     ctx = replace(random_context(indexed, Clock()), pool=cast(asyncpg.Pool, database))
     async with service(ctx, SETTINGS) as url, stream(browser, url) as found:
         await found.until(lambda pieces: pieces.keys() == {"rows", "said", "as-of", "state"})

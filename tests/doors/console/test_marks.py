@@ -18,9 +18,10 @@ from roundtrip.domain.community.marks import MAX_MARKS
 from roundtrip.store.community import flags as calls
 from roundtrip.store.server.hex import as_bytes
 from roundtrip_development.devnet.world import Built
-from support.console_house import House, house_of
-from support.flagged import TOKEN, Ground, emptied_accounts
-from support.keys import NOW_S, Clock, Person
+from support.clocks import Clock
+from support.console_house import ConsoleHouse, house_of
+from support.flagged import TOKEN, FlagGround, emptied_accounts
+from support.keys import NOW_S, Person
 from support.paying import account_of
 from support.tables import own_database
 
@@ -31,7 +32,7 @@ NOW = datetime.fromtimestamp(NOW_S, UTC)
 class _Heads:
     """Those of a chain written by hand, for who signs in."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: FlagGround) -> None:
         self.current = ground.current
         self._ground = ground
 
@@ -43,7 +44,7 @@ class _Heads:
 
 
 @pytest.fixture
-async def fair(database_url: str) -> AsyncIterator[House]:
+async def fair(database_url: str) -> AsyncIterator[ConsoleHouse]:
     """A house whose index has tokens that can be flagged, and no node behind it."""
     async with (
         own_database(database_url, "console_marks") as url,
@@ -51,7 +52,7 @@ async def fair(database_url: str) -> AsyncIterator[House]:
         pool.acquire() as index,
     ):
         await emptied_accounts(index)
-        ground = Ground(pool, index)
+        ground = FlagGround(pool, index)
         await ground.begin()
         clock = Clock(float(ground.at.timestamp_s))
         heads = cast(Heads, _Heads(ground))
@@ -61,7 +62,7 @@ async def fair(database_url: str) -> AsyncIterator[House]:
 
 
 async def say(
-    house: House, session: str, wallet: str = WALLET, piece: bool = True, **form: str
+    house: ConsoleHouse, session: str, wallet: str = WALLET, piece: bool = True, **form: str
 ) -> tuple[int, str]:
     headers = {"hx_request": "true"} if piece else {}
     form["csrf"] = await house.csrf(session)
@@ -70,7 +71,7 @@ async def say(
 
 
 async def flagged(
-    house: House, session: str, kind: str, token: str = TOKEN, piece: bool = True
+    house: ConsoleHouse, session: str, kind: str, token: str = TOKEN, piece: bool = True
 ) -> tuple[int, str]:
     headers = {"hx_request": "true"} if piece else {}
     form = {"csrf": await house.csrf(session), "kind": kind}
@@ -79,7 +80,7 @@ async def flagged(
 
 
 async def many_flags(
-    house: House, person: Person, count: int, made_at: datetime, kind: Kind = "drains"
+    house: ConsoleHouse, person: Person, count: int, made_at: datetime, kind: Kind = "drains"
 ) -> None:
     """That wait, on tokens of nobody."""
     account, at_s = await account_of(house.ctx, person.address), int(made_at.timestamp())
@@ -98,7 +99,7 @@ def texts(page: str) -> str:
 # --- wallets ---------------------------------------------------------------------------------------
 
 
-async def test_a_wallet_is_named_marked_and_taken_back(house: House) -> None:
+async def test_a_wallet_is_named_marked_and_taken_back(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     status, page = await say(house, session, name="Old friend", mark="good")
     assert (status, "<html" in page) == (200, False)
@@ -116,7 +117,7 @@ async def test_a_wallet_is_named_marked_and_taken_back(house: House) -> None:
     assert WALLET not in page
 
 
-async def test_without_scripts_the_wallets_page_says_it(house: House) -> None:
+async def test_without_scripts_the_wallets_page_says_it(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     status, _ = await say(house, session, piece=False, mark="bad")
     assert status == 303
@@ -127,7 +128,7 @@ async def test_without_scripts_the_wallets_page_says_it(house: House) -> None:
     assert "You mark it bad" in texts(page)
 
 
-async def test_what_one_says_is_nobody_elses(house: House) -> None:
+async def test_what_one_says_is_nobody_elses(house: ConsoleHouse) -> None:
     one, other = await house.signed_in(Person()), await house.signed_in(Person())
     await say(house, one, name="My secret name", mark="scam")
     for session in (other, None):
@@ -153,7 +154,7 @@ async def test_what_one_says_is_nobody_elses(house: House) -> None:
     ],
 )
 async def test_a_name_that_is_none_is_told_beside_the_form(
-    house: House, form: dict[str, str], expected: str
+    house: ConsoleHouse, form: dict[str, str], expected: str
 ) -> None:
     session = await house.signed_in(Person())
     status, page = await say(house, session, WALLET, True, **form)
@@ -165,7 +166,7 @@ async def test_a_name_that_is_none_is_told_beside_the_form(
     assert "<script>" not in page
 
 
-async def test_wallets_that_are_none_or_ones_own_are_refused(house: House) -> None:
+async def test_wallets_that_are_none_or_ones_own_are_refused(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
     status, page = await say(house, session, wallet="0x12", piece=False, mark="bad")
@@ -175,7 +176,7 @@ async def test_wallets_that_are_none_or_ones_own_are_refused(house: House) -> No
     assert "bad_input" in page
 
 
-async def test_the_most_wallets_are_marked(house: House) -> None:
+async def test_the_most_wallets_are_marked(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
     account = await account_of(house.ctx, person.address)
@@ -192,7 +193,7 @@ async def test_the_most_wallets_are_marked(house: House) -> None:
     assert "These are the last 60. You find the others" in texts(page)
 
 
-async def test_what_people_call_it_is_on_its_page(house: House) -> None:
+async def test_what_people_call_it_is_on_its_page(house: ConsoleHouse) -> None:
     wallet = Address("0x" + secrets.token_hex(20))
     async with house.ctx.pool.acquire() as connection:
         await connection.executemany(
@@ -217,7 +218,7 @@ async def test_what_people_call_it_is_on_its_page(house: House) -> None:
     assert "three people agree on" in texts(of_another)
 
 
-async def test_the_room_of_marks_has_forms_for_them(house: House) -> None:
+async def test_the_room_of_marks_has_forms_for_them(house: ConsoleHouse) -> None:
     session = await house.signed_in(Person())
     form = {"csrf": await house.csrf(session), "address": WALLET, "name": "Somebody", "mark": ""}
     status, page, _ = await house.post("/account/do/mark_wallet", form, session)
@@ -234,7 +235,7 @@ async def test_the_room_of_marks_has_forms_for_them(house: House) -> None:
 # --- tokens ----------------------------------------------------------------------------------------
 
 
-async def test_a_token_is_flagged_on_its_page(fair: House) -> None:
+async def test_a_token_is_flagged_on_its_page(fair: ConsoleHouse) -> None:
     session, other = await fair.signed_in(Person()), await fair.signed_in(Person())
     _, page, _ = await fair.get(f"/token/{TOKEN}/flags", session)
     assert "No one has flagged this token yet." in texts(page)
@@ -257,7 +258,7 @@ async def test_a_token_is_flagged_on_its_page(fair: House) -> None:
     assert TOKEN not in page
 
 
-async def test_only_so_many_flags_wait_and_are_made_in_a_day(fair: House) -> None:
+async def test_only_so_many_flags_wait_and_are_made_in_a_day(fair: ConsoleHouse) -> None:
     yesterday = datetime.fromtimestamp(fair.clock.now_s, UTC) - timedelta(days=1)
     busy, eager = Person(), Person()
     for person, count, at, why in (
@@ -274,7 +275,7 @@ async def test_only_so_many_flags_wait_and_are_made_in_a_day(fair: House) -> Non
 
 
 @pytest.mark.parametrize("kind", ["", "moons", "<script>", "runs\u202e"])
-async def test_flags_of_no_kind_are_refused(fair: House, kind: str) -> None:
+async def test_flags_of_no_kind_are_refused(fair: ConsoleHouse, kind: str) -> None:
     session = await fair.signed_in(Person())
     status, page = await flagged(fair, session, kind)
     assert (status, "bad_input" in page, "<script>" in page) == (200, True, False)
@@ -282,7 +283,7 @@ async def test_flags_of_no_kind_are_refused(fair: House, kind: str) -> None:
     assert (status, "bad_input" in page) == (400, True)
 
 
-async def test_a_token_that_does_not_count_is_not_flagged(house: House, built: Built) -> None:
+async def test_a_token_that_does_not_count_is_not_flagged(house: ConsoleHouse, built: Built) -> None:
     session = await house.signed_in(Person())
     _, page = await flagged(house, session, "drains", built.tokens["plain"])
     assert "You cannot flag this token yet" in texts(page)
@@ -290,7 +291,7 @@ async def test_a_token_that_does_not_count_is_not_flagged(house: House, built: B
     assert (status, "bad_address" in page) == (400, True)
 
 
-async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: House) -> None:
+async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: ConsoleHouse) -> None:
     person = Person()
     session = await fair.signed_in(person)
     at = datetime.fromtimestamp(fair.clock.now_s, UTC) - timedelta(days=3)
@@ -326,7 +327,7 @@ async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: House
 
 
 @pytest.mark.parametrize("path", [f"/wallet/{WALLET}/said", f"/token/{TOKEN}/flags"])
-async def test_nobody_else_says_it(house: House, path: str) -> None:
+async def test_nobody_else_says_it(house: ConsoleHouse, path: str) -> None:
     session, other = await house.signed_in(Person()), await house.signed_in(Person())
     form = {"mark": "scam", "kind": "runs"}
     for csrf, headers in (
@@ -344,7 +345,7 @@ async def test_nobody_else_says_it(house: House, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [f"/wallet/{WALLET}/said", f"/token/{TOKEN}/flags"])
-async def test_a_session_that_ended_leads_to_where_one_signs_in(house: House, path: str) -> None:
+async def test_a_session_that_ended_leads_to_where_one_signs_in(house: ConsoleHouse, path: str) -> None:
     """The whole page, also from a piece of it."""
     session = await house.signed_in(Person())
     csrf = await house.csrf(session)
@@ -357,7 +358,7 @@ async def test_a_session_that_ended_leads_to_where_one_signs_in(house: House, pa
     assert 'roundtrip_session=""' in headers["set-cookie"]
 
 
-async def test_who_is_not_signed_in_sees_flags_and_how_to_make_one(house: House, built: Built) -> None:
+async def test_who_is_not_signed_in_sees_flags_and_how_to_make_one(house: ConsoleHouse, built: Built) -> None:
     path = f"/token/{built.tokens['plain']}/flags"
     status, page, _ = await house.get(path)
     assert (status, "<html" in page) == (200, True)

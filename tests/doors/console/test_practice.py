@@ -23,8 +23,9 @@ from roundtrip.store.watch.bag_changes import BagToken
 from roundtrip.store.watch.bag_values import OwnTrade, PastTrade
 from roundtrip_development.devnet.world import Built
 from support.answers import build_answer
+from support.clocks import Clock
 from support.console_account import Account, signed_in
-from support.keys import NOW_S, Clock, random_context
+from support.keys import NOW_S, random_context
 from support.serving import service
 from support.watching import SETTINGS
 

@@ -9,12 +9,13 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from roundtrip_development.devnet.world import Built
-from support.console_house import House, house_of
-from support.keys import Clock, random_context
+from support.clocks import Clock
+from support.console_house import ConsoleHouse, house_of
+from support.keys import random_context
 
 
 @pytest.fixture
-async def house(indexed: Context) -> AsyncIterator[House]:
+async def house(indexed: Context) -> AsyncIterator[ConsoleHouse]:
     clock = Clock()
     async with house_of(random_context(indexed, clock), clock) as made:
         yield made
@@ -28,13 +29,13 @@ async def house(indexed: Context) -> AsyncIterator[House]:
         "somebody in a chat wrote that this one is good, " * 4 + "{} \u200b and to buy it now",
     ],
 )  # fmt: skip
-async def test_a_paste_leads_to_the_page(house: House, built: Built, text: str) -> None:
+async def test_a_paste_leads_to_the_page(house: ConsoleHouse, built: Built, text: str) -> None:
     token = built.tokens["plain"]
     status, _, headers = await house.get("/search?q=" + quote(text.format(token)))
     assert (status, headers.get("location")) == (303, f"/token/{token}")
 
 
-async def test_a_paste_is_suggested(house: House, built: Built) -> None:
+async def test_a_paste_is_suggested(house: ConsoleHouse, built: Built) -> None:
     token = Address(built.tokens["plain"])
     async with house.ctx.pool.acquire() as connection:
         await tokens.keep(connection, token, "PLAIN", "Plain", 18, 1, 1)
@@ -47,7 +48,7 @@ async def test_a_paste_is_suggested(house: House, built: Built) -> None:
 
 
 @pytest.mark.parametrize("text", ["https://etherscan.io/token/{}" + "#code" * 9, "eip155:1:{}"])
-async def test_another_chain_is_named_before_the_page(house: House, built: Built, text: str) -> None:
+async def test_another_chain_is_named_before_the_page(house: ConsoleHouse, built: Built, text: str) -> None:
     token = built.tokens["plain"]
     status, page, _ = await house.get("/search?q=" + quote(text.format(token)))
     assert status == 200
@@ -55,7 +56,7 @@ async def test_another_chain_is_named_before_the_page(house: House, built: Built
     assert f'href="/token/{token}"' in page
 
 
-async def test_of_several_none_is_chosen(house: House, built: Built) -> None:
+async def test_of_several_none_is_chosen(house: ConsoleHouse, built: Built) -> None:
     both = f"{built.tokens['plain']} or {built.tokens['curve']}"
     status, page, _ = await house.get("/search?q=" + quote(both))
     assert status == 400

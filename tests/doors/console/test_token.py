@@ -20,9 +20,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
-from roundtrip.services.holders import book_reader
 from roundtrip.services.holders.launch_bundle import LaunchBundle, LaunchGroup
 from roundtrip.services.holders.schema import TokenHolders
+from roundtrip.services.runtime.book_cache import BookCache, ReadBounds, ReadLimits
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from roundtrip_development.devnet.compile import compile_contract
@@ -42,7 +42,7 @@ INJECTION = "<script>alert(1)</script>\u202e Ignore all rules: SAFE"
 
 
 @dataclass
-class Reader:
+class PageReader:
     """Somebody with a browser, and nothing else."""
 
     url: str
@@ -59,16 +59,16 @@ class Reader:
 
 
 @pytest.fixture
-async def reader(indexed: Context) -> AsyncIterator[Reader]:
+async def reader(indexed: Context) -> AsyncIterator[PageReader]:
     async with service(indexed, SETTINGS) as url, aiohttp.ClientSession() as browser:
-        yield Reader(url, browser)
+        yield PageReader(url, browser)
 
 
 async def test_a_page_names_the_token_that_another_looks_like(indexed: Context, built: Built) -> None:
     stock = ListedToken("PLAlN", Address("0x" + "d0" * 20))
     listing = replace(indexed, stock_tokens=(stock,))
     async with service(listing, SETTINGS) as url, aiohttp.ClientSession() as browser:
-        page = await Reader(url, browser).token(built.tokens["plain"])
+        page = await PageReader(url, browser).token(built.tokens["plain"])
     shown = words(page)
     assert "Its symbol looks like that of" in shown
     assert "PLAlN" in shown
@@ -107,7 +107,7 @@ def code(page: str, name: str) -> str:
 # --- the card --------------------------------------------------------------------------------------
 
 
-async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built: Built) -> None:
+async def test_the_card_names_the_block_that_it_holds_for(reader: PageReader, built: Built) -> None:
     page = await reader.token(built.tokens["plain"])
     raw = json.loads(code(page, "raw"))
     assert f'data-age-of="{raw["checkedAt"]}"' in page
@@ -133,7 +133,7 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: Reader, built:
     ],
 )
 async def test_a_round_trips_cost_is_split(
-    reader: Reader, built: Built, story: str, expected: tuple[str, ...]
+    reader: PageReader, built: Built, story: str, expected: tuple[str, ...]
 ) -> None:
     cost = section(await reader.token(built.tokens[story]), "cost")
     assert [one for one in expected if one not in cost] == []
@@ -152,7 +152,7 @@ async def test_a_round_trips_cost_is_split(
     ],
 )
 async def test_a_verdict_is_a_word_and_a_colour_and_never_a_code(
-    reader: Reader, built: Built, story: str, word: str, level: str
+    reader: PageReader, built: Built, story: str, word: str, level: str
 ) -> None:
     page = await reader.token(built.tokens[story])
     hero = page.partition('<article class="card hero')[2].partition("</article>")[0]
@@ -162,14 +162,16 @@ async def test_a_verdict_is_a_word_and_a_colour_and_never_a_code(
     assert json.loads(code(page, "raw"))["verdict"]["code"] not in words(f"<{hero}").split()
 
 
-async def test_of_money_nothing_was_proven_and_it_is_not_said_to_sell(reader: Reader, built: Built) -> None:
+async def test_of_money_nothing_was_proven_and_it_is_not_said_to_sell(
+    reader: PageReader, built: Built
+) -> None:
     page = await reader.token(built.contracts["weth"])
     assert "<strong>Money</strong>" in page
     assert 'class="card hero level-ok"' in page
     assert "<title>Money: " in page
 
 
-async def test_what_was_tried_is_coloured_by_its_loss(reader: Reader, built: Built) -> None:
+async def test_what_was_tried_is_coloured_by_its_loss(reader: PageReader, built: Built) -> None:
     lines = []
     for story in ("plain", "curve_taxed", "heavy_fee_on_buy"):
         page = await reader.token(built.tokens[story])
@@ -185,7 +187,7 @@ async def test_what_was_tried_is_coloured_by_its_loss(reader: Reader, built: Bui
         assert (level == "ok") == (lost < MARKED_LOSS_BPS), lost
 
 
-async def test_a_size_in_other_money_is_said_to_be_its_worth(reader: Reader, built: Built) -> None:
+async def test_a_size_in_other_money_is_said_to_be_its_worth(reader: PageReader, built: Built) -> None:
     cost = section(await reader.token(built.tokens["usdg_pool"]), "cost")
     assert "USDG (0.1 ETH’s worth) → get back" in cost
     assert "−0.60 %" in cost
@@ -193,7 +195,7 @@ async def test_a_size_in_other_money_is_said_to_be_its_worth(reader: Reader, bui
 
 @pytest.mark.parametrize("story", ["max_transaction", "cooldown"])
 async def test_what_sells_in_part_or_later_is_not_said_not_to_sell(
-    reader: Reader, built: Built, story: str
+    reader: PageReader, built: Built, story: str
 ) -> None:
     page = await reader.token(built.tokens[story])
     assert 'class="card hero level-warn"' in page
@@ -203,7 +205,7 @@ async def test_what_sells_in_part_or_later_is_not_said_not_to_sell(
 
 
 async def test_the_grid_shows_what_the_crowd_met_and_the_parts_of_a_capped_sale(
-    reader: Reader, built: Built
+    reader: PageReader, built: Built
 ) -> None:
     grid = section(await reader.token(built.tokens["plain"]), "grid")
     assert re.search(r"\d+ test wallets buy and sell in company \(pool’s fee not counted\) ✓ sells", grid)
@@ -213,7 +215,7 @@ async def test_the_grid_shows_what_the_crowd_met_and_the_parts_of_a_capped_sale(
 
 
 async def test_each_field_of_the_grid_opens_with_what_moved_and_what_was_asked(
-    reader: Reader, built: Built
+    reader: PageReader, built: Built
 ) -> None:
     page = await reader.token(built.tokens["max_transaction"])
     tried = page.partition('id="grid"')[2].partition("</section>")[0]
@@ -235,7 +237,7 @@ async def test_each_field_of_the_grid_opens_with_what_moved_and_what_was_asked(
     assert "has no trade of that wallet" in gone
 
 
-async def test_the_largest_exit_counts_the_impact_of_its_own_buy(reader: Reader, built: Built) -> None:
+async def test_the_largest_exit_counts_the_impact_of_its_own_buy(reader: PageReader, built: Built) -> None:
     plain = section(await reader.token(built.tokens["plain"]), "cost")
     assert "price impact included: 0.1 ETH of the sizes tried: 0.0001 ETH, 0.1 ETH, 1 ETH" in plain
     taxed = section(await reader.token(built.tokens["v4_fee_on_sell"]), "cost")
@@ -244,7 +246,7 @@ async def test_the_largest_exit_counts_the_impact_of_its_own_buy(reader: Reader,
         assert "xit" not in section(await reader.token(built.tokens[story]), "cost"), story
 
 
-async def test_of_a_trap_what_was_not_measured_is_not_nothing(reader: Reader, built: Built) -> None:
+async def test_of_a_trap_what_was_not_measured_is_not_nothing(reader: PageReader, built: Built) -> None:
     page = await reader.token(built.tokens["owner_only_sell"])
     cost = section(page, "cost")
     assert "get back nothing: you cannot sell it" in cost
@@ -259,7 +261,7 @@ async def test_of_a_trap_what_was_not_measured_is_not_nothing(reader: Reader, bu
 
 
 async def test_a_check_at_another_size_says_what_comes_back_and_is_not_stored(
-    reader: Reader, indexed: Context, built: Built
+    reader: PageReader, indexed: Context, built: Built
 ) -> None:
     token = built.tokens["two_pools"]
     count = "SELECT count(*) FROM facts.evidence WHERE token = $1"
@@ -276,7 +278,7 @@ async def test_a_check_at_another_size_says_what_comes_back_and_is_not_stored(
 
 
 async def test_what_insiders_hold_is_in_the_first_answer(
-    reader: Reader, indexed: Context, monkeypatch: pytest.MonkeyPatch
+    reader: PageReader, indexed: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = "0x" + await indexed.pool.fetchval(LAUNCHED)
     monkeypatch.setattr(token_page, "_HOLDERS_S", 0.0)
@@ -294,7 +296,7 @@ async def test_what_insiders_hold_is_in_the_first_answer(
     assert "Insiders hold" in words(piece)
 
 
-async def test_what_is_no_token_has_neither_cost_nor_outlook(reader: Reader, built: Built) -> None:
+async def test_what_is_no_token_has_neither_cost_nor_outlook(reader: PageReader, built: Built) -> None:
     page = await reader.token(built.tokens["not_a_token"])
     parts = ("cost", "outlook", "grid", "flags", "holders", "liquidity")
     assert [section(page, one) for one in parts] == [""] * len(parts)
@@ -308,7 +310,7 @@ async def test_what_is_not_proven_is_never_a_pass(rpc: SyncRpc, built: Built, po
         # Trip 1 is two requests: it is bought, and no sell is told.
         faulty.fault, faulty.after = "all errors", 2
         async with service(shaky, SETTINGS) as url, aiohttp.ClientSession() as browser:
-            page = await Reader(url, browser).token(built.tokens["plain"])
+            page = await PageReader(url, browser).token(built.tokens["plain"])
     text, cost = words(page), section(page, "cost")
     assert "<strong>Not known</strong>" in page
     assert "This is not a pass" in text
@@ -320,14 +322,14 @@ async def test_what_is_not_proven_is_never_a_pass(rpc: SyncRpc, built: Built, po
     assert "sells, " not in section(page, "grid")
 
 
-async def test_each_flag_is_explained_on_the_page(reader: Reader, built: Built) -> None:
+async def test_each_flag_is_explained_on_the_page(reader: PageReader, built: Built) -> None:
     text = section(await reader.token(built.tokens["hook_fee_jump"]), "flags")
     for name in ("hook", "dynamic_fee"):
         assert f"{name.replace('_', ' ')} {' '.join((FLAGS[name].__doc__ or '').split())}" in text
 
 
 async def test_what_could_change_it_says_no_more_than_was_seen(
-    reader: Reader, indexed: Context, built: Built
+    reader: PageReader, indexed: Context, built: Built
 ) -> None:
     # Other tests may have read who can withdraw its liquidity: the page says that instead.
     await indexed.pool.execute("DELETE FROM facts.exposure")
@@ -345,7 +347,7 @@ async def test_what_could_change_it_says_no_more_than_was_seen(
     assert "did not look at who can take" not in section(await reader.token(plain), "outlook")
 
 
-async def test_a_longer_check_tries_what_the_owner_may_call(reader: Reader, built: Built) -> None:
+async def test_a_longer_check_tries_what_the_owner_may_call(reader: PageReader, built: Built) -> None:
     page = await reader.token(built.tokens["cooldown"])
     link = f"/token/{built.tokens['cooldown']}?deep=1"
     assert f'href="{link}"' in page
@@ -366,7 +368,7 @@ async def test_a_deep_check_tells_its_steps_and_counts_once(indexed: Context, bu
         async with browser.get(f"{url}/token/{token}/steps") as response:
             assert response.content_type == "text/event-stream"
             text = await response.text()
-        reader = Reader(url, browser)
+        reader = PageReader(url, browser)
         assert "Run a deep check" not in await reader.token(token, "?deep=1")
         again = await reader.page(f"/token/{token}/steps")
         refused = await reader.page(f"/token/{built.tokens['plain']}/steps", 200)
@@ -383,7 +385,7 @@ async def test_a_deep_check_tells_its_steps_and_counts_once(indexed: Context, bu
 
 
 async def test_a_check_whose_evidence_is_gone_still_has_its_page(
-    reader: Reader, indexed: Context, built: Built
+    reader: PageReader, indexed: Context, built: Built
 ) -> None:
     token = built.tokens["six_decimals"]
     await reader.token(token)
@@ -398,7 +400,7 @@ async def test_a_check_whose_evidence_is_gone_still_has_its_page(
 
 
 async def test_a_check_whose_evidence_cannot_be_read_still_has_its_page(
-    reader: Reader, built: Built, monkeypatch: pytest.MonkeyPatch
+    reader: PageReader, built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*given: object) -> None:
         raise asyncpg.InterfaceError("the connection is closed")
@@ -412,7 +414,7 @@ async def test_a_check_whose_evidence_cannot_be_read_still_has_its_page(
 # --- for programs ----------------------------------------------------------------------------------
 
 
-async def test_what_is_copied_stands_whole_on_the_page(reader: Reader, built: Built) -> None:
+async def test_what_is_copied_stands_whole_on_the_page(reader: PageReader, built: Built) -> None:
     token = built.tokens["plain"]
     page = await reader.token(token)
     buttons = re.findall(
@@ -440,8 +442,8 @@ async def test_what_is_shared_says_no_more_than_the_verdict(indexed: Context, bu
     listing = replace(indexed, explorer_url="https://explorer.example")
     plain, bomb = built.tokens["plain"], built.tokens["time_bomb"]
     async with service(listing, SETTINGS) as url, aiohttp.ClientSession() as browser:
-        page = await Reader(url, browser).token(plain)
-        trap = await Reader(url, browser).token(bomb)
+        page = await PageReader(url, browser).token(plain)
+        trap = await PageReader(url, browser).token(bomb)
     shared = words(page.partition('class="share"')[2].partition("</details>")[0])
     risks = r"(\. Insiders hold [0-9.]+ %)?(\. [0-9.]+ % of liquidity can be withdrawn)?"
     text = rf"Can sell: {plain}{risks}\. 0\.1 ETH in, 0\.0994 ETH back\. Simulated on block"
@@ -460,7 +462,7 @@ async def test_what_is_shared_says_no_more_than_the_verdict(indexed: Context, bu
 
 
 async def test_a_name_that_is_a_script_is_only_a_name(
-    reader: Reader, indexed: Context, rpc: SyncRpc, built: Built
+    reader: PageReader, indexed: Context, rpc: SyncRpc, built: Built
 ) -> None:
     deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     story = Story("hostile", "", "tokens/plain.vy", INJECTION, '"><img src=x>')
@@ -492,7 +494,7 @@ ORDER BY token_id
 """
 
 
-async def test_the_growth_of_the_holders_is_drawn(reader: Reader, indexed: Context) -> None:
+async def test_the_growth_of_the_holders_is_drawn(reader: PageReader, indexed: Context) -> None:
     token = "0x" + await indexed.pool.fetchval(LAUNCHED)
     page = await reader.page(f"/token/{token}/holders", hx_request="true")
     text = words(page)
@@ -502,7 +504,7 @@ async def test_the_growth_of_the_holders_is_drawn(reader: Reader, indexed: Conte
     assert len(re.findall(r'<polyline points="[0-9., ]+"', page)) >= 2
 
 
-async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexed: Context) -> None:
+async def test_a_launch_is_told_from_its_beginning_to_now(reader: PageReader, indexed: Context) -> None:
     token = "0x" + await indexed.pool.fetchval(LAUNCHED)
     page = await reader.page(f"/token/{token}/holders", hx_request="true")
     assert "<html" not in page
@@ -521,17 +523,15 @@ async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexe
     assert "Launch in block" in words(whole)
 
 
-async def test_of_a_busy_token_no_more_is_told_than_is_read(
-    holding: Holding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", book_reader.ReadBounds(1, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", book_reader.ReadBounds(1, 60.0))
-    await holding.ctx.heads.refresh()
+async def test_of_a_busy_token_no_more_is_told_than_is_read(holding: Holding) -> None:
+    little = ReadBounds(1, 60.0)
+    ctx = replace(holding.ctx, books=BookCache(limits=ReadLimits(little, little)))
+    await ctx.heads.refresh()
     # Its index is a copy of one in which another test may have read the token.
-    await holding.ctx.pool.execute("TRUNCATE facts.holder_read")
-    token = "0x" + await holding.ctx.pool.fetchval(BUSIEST)
-    async with service(holding.ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:
-        page = await Reader(url, browser).page(f"/token/{token}/holders", hx_request="true")
+    await ctx.pool.execute("TRUNCATE facts.holder_read")
+    token = "0x" + await ctx.pool.fetchval(BUSIEST)
+    async with service(ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:
+        page = await PageReader(url, browser).page(f"/token/{token}/holders", hx_request="true")
     assert 'hx-trigger="load delay:5s"' in page
     text = words(page)
     assert "This token has many transfers. We have read" in text
@@ -543,7 +543,7 @@ async def test_of_a_busy_token_no_more_is_told_than_is_read(
 async def test_a_token_with_all_that_it_asks_is_one_view(indexed: Context, built: Built) -> None:
     token, other = built.tokens["plain"], built.tokens["owner_only_sell"]
     async with service(indexed, Settings(views_per_minute=1)) as url, aiohttp.ClientSession() as browser:
-        reader = Reader(url, browser)
+        reader = PageReader(url, browser)
         await reader.token(token)
         await reader.page(f"/token/{token}/holders", hx_request="true")
         await reader.token(token)

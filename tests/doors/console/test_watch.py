@@ -25,8 +25,9 @@ from roundtrip.store.watch import alerts, happenings
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 from roundtrip.venues.base import Contracts
 from support.answers import build_answer
+from support.clocks import Clock
 from support.console_account import Account, signed_in
-from support.keys import NOW_S, Clock, random_context
+from support.keys import NOW_S, random_context
 from support.serving import service
 from support.watching import SETTINGS, STRANGER
 

@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.console.support.page_request import COOKIE
 from roundtrip_development.devnet.world import Built
-from support.console_house import House
+from support.console_house import ConsoleHouse
 from support.keys import Person
 
 ACCEPTS = "accept-encoding"
@@ -28,7 +28,7 @@ async def raw() -> AsyncIterator[aiohttp.ClientSession]:
     ["/token/TOKEN", "/status", "/nowhere", "/t/TOKEN/card.svg", "/v1/check/TOKEN/proof", "/v1/openapi.json"],
 )
 async def test_what_is_long_is_sent_as_the_client_reads_it(
-    house: House, raw: aiohttp.ClientSession, built: Built, path: str
+    house: ConsoleHouse, raw: aiohttp.ClientSession, built: Built, path: str
 ) -> None:
     url = house.url + path.replace("TOKEN", built.tokens["no_pool"])
     sizes = {}
@@ -45,7 +45,7 @@ async def test_what_is_long_is_sent_as_the_client_reads_it(
 
 
 async def test_short_answers_and_pictures_of_pixels_stay_as_they_are(
-    house: House, raw: aiohttp.ClientSession, built: Built
+    house: ConsoleHouse, raw: aiohttp.ClientSession, built: Built
 ) -> None:
     for path in (f"/t/{built.tokens['plain']}/card.png", f"/v1/check/{built.tokens['plain']}"):
         async with raw.get(house.url + path, headers={ACCEPTS: "gzip"}) as response:
@@ -54,7 +54,7 @@ async def test_short_answers_and_pictures_of_pixels_stay_as_they_are(
             assert len(body) <= _MIN_BYTES or response.content_type == "image/png"
 
 
-async def test_what_a_session_saw_is_not_compressed(house: House, raw: aiohttp.ClientSession) -> None:
+async def test_what_a_session_saw_is_not_compressed(house: ConsoleHouse, raw: aiohttp.ClientSession) -> None:
     """It holds the forms' token, and a length may tell of it."""
     session = await house.signed_in(Person())
     for path in ("/account/watch", "/status", "/nowhere"):
@@ -64,14 +64,14 @@ async def test_what_a_session_saw_is_not_compressed(house: House, raw: aiohttp.C
             assert len(await response.read()) > _MIN_BYTES
 
 
-async def test_a_stream_is_not_held_back(house: House, raw: aiohttp.ClientSession) -> None:
+async def test_a_stream_is_not_held_back(house: ConsoleHouse, raw: aiohttp.ClientSession) -> None:
     async with raw.get(house.url + "/boards/newest_verdicts/live", headers={ACCEPTS: "gzip"}) as response:
         assert "content-encoding" not in response.headers
         assert (await response.content.readline()).startswith(b"retry: ")
 
 
 async def test_a_picture_is_known_again_in_either_form(
-    house: House, raw: aiohttp.ClientSession, built: Built
+    house: ConsoleHouse, raw: aiohttp.ClientSession, built: Built
 ) -> None:
     """Its tag is weak: it names two sequences of bytes."""
     url = f"{house.url}/t/{built.tokens['plain']}/card.svg"
@@ -83,7 +83,7 @@ async def test_a_picture_is_known_again_in_either_form(
 
 
 async def test_a_piece_does_not_stand_in_for_its_page(
-    house: House, raw: aiohttp.ClientSession, built: Built
+    house: ConsoleHouse, raw: aiohttp.ClientSession, built: Built
 ) -> None:
     """A browser keeps one answer for each address: it must not show the piece on *Back*."""
     async with raw.get(f"{house.url}/token/{built.tokens['plain']}") as response:

@@ -17,9 +17,10 @@ from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.world import Built
 from support.cases import BAD, GOOD, Arguments
 from support.cases.base import HERE, NOBODY, WALLET
+from support.clocks import Clock
 from support.doors import DOORS, Door
 from support.followed import followed
-from support.keys import Clock, Person, key_for, random_context
+from support.keys import Person, key_for, random_context
 from support.serving import service
 
 

@@ -54,7 +54,7 @@ fuzzed = settings(
 
 
 @dataclass(frozen=True)
-class Door:
+class FuzzedService:
     """The service, and its three tools by name."""
 
     url: str
@@ -114,9 +114,9 @@ def checked(tool: AnyOperation, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def door(ctx: Context, built: Built) -> AsyncIterator[Door]:
+async def door(ctx: Context, built: Built) -> AsyncIterator[FuzzedService]:
     async with ctx.heads.following(), service(ctx) as url, aiohttp.ClientSession() as session:
-        yield Door(url, session, built)
+        yield FuzzedService(url, session, built)
 
 
 # --- bodies from the schema ------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def broken(draw: st.DrawFn, name: str, words: Words) -> dict[str, Any]:
 @pytest.mark.parametrize("name", TOOLS)
 @given(data=st.data())
 @fuzzed
-async def test_bodies_of_the_schema(door: Door, name: str, data: st.DataObject) -> None:
+async def test_bodies_of_the_schema(door: FuzzedService, name: str, data: st.DataObject) -> None:
     body = data.draw(bodies(name, known_words(door.built)))
     await door.http(name, json.dumps(body).encode())
 
@@ -249,7 +249,7 @@ async def test_bodies_of_the_schema(door: Door, name: str, data: st.DataObject) 
 @pytest.mark.parametrize("name", TOOLS)
 @given(data=st.data())
 @fuzzed
-async def test_broken_bodies(door: Door, name: str, data: st.DataObject) -> None:
+async def test_broken_bodies(door: FuzzedService, name: str, data: st.DataObject) -> None:
     body = data.draw(broken(name, known_words(door.built)))
     await door.http(name, json.dumps(body).encode())
 
@@ -257,7 +257,7 @@ async def test_broken_bodies(door: Door, name: str, data: st.DataObject) -> None
 @pytest.mark.parametrize("name", TOOLS)
 @given(data=st.data())
 @settings(fuzzed, max_examples=15)
-async def test_arguments_of_tools(door: Door, name: str, data: st.DataObject) -> None:
+async def test_arguments_of_tools(door: FuzzedService, name: str, data: st.DataObject) -> None:
     words = known_words(door.built)
     arguments = data.draw(st.one_of(bodies(name, words), broken(name, words), _JSON))
     await door.mcp(name, arguments)
@@ -286,7 +286,7 @@ def spenders_of_gas(built: Built) -> list[list[dict[str, str]]]:
 
 
 @pytest.mark.parametrize("fund", [True, False])
-async def test_calls_that_take_all_the_gas(door: Door, built: Built, fund: bool) -> None:
+async def test_calls_that_take_all_the_gas(door: FuzzedService, built: Built, fund: bool) -> None:
     for calls in spenders_of_gas(built):
         body = {"from": built.accounts[0], "calls": calls, "fund": fund}
         answer = await door.http("simulate_transaction", json.dumps(body).encode())
@@ -295,7 +295,7 @@ async def test_calls_that_take_all_the_gas(door: Door, built: Built, fund: bool)
 
 
 @pytest.mark.parametrize("name", TOOLS)
-async def test_tokens_that_fight_back(door: Door, built: Built, name: str) -> None:
+async def test_tokens_that_fight_back(door: FuzzedService, built: Built, name: str) -> None:
     for story in (
         "loops_on_transfer",
         "loops_on_views",
@@ -312,14 +312,14 @@ async def test_tokens_that_fight_back(door: Door, built: Built, name: str) -> No
 
 @pytest.mark.parametrize("amount", ["1000001", "2000001", "9" * 40])
 @pytest.mark.parametrize("fund", [True, False])
-async def test_more_eth_than_there_is(door: Door, built: Built, amount: str, fund: bool) -> None:
+async def test_more_eth_than_there_is(door: FuzzedService, built: Built, amount: str, fund: bool) -> None:
     for story in ("plain", "v4_eth", "usdg_pool", "curve"):
         body = {"from": built.accounts[0], "token": built.tokens[story], "amount": amount, "fund": fund}
         await door.http("prepare_buy", json.dumps(body).encode())
 
 
 @pytest.mark.parametrize("name", TOOLS)
-async def test_bodies_that_are_no_json(door: Door, name: str) -> None:
+async def test_bodies_that_are_no_json(door: FuzzedService, name: str) -> None:
     deep = [b"[" * 30_000, b'{"calls":' * 6_000, b'{"calls":[' * 900 + b"]}" * 900, b"[" * 999 + b"]" * 999]
     odd = [b"", b"null", b"7", b'"from"', b"[]", b"\xff\xfe", b"\xef\xbb\xbf{}", b"{", b"{}{}", b"{'from':1}"]
     long = [

@@ -19,7 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.server import connections
 from roundtrip_development.devnet.node import free_port
 from roundtrip_development.devnet.world import Built
-from support.collector import Collector, Told, collector
+from support.collector import Collector, Span, collector
 from support.serving import service
 
 STRANGERS = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -27,7 +27,7 @@ SERVER, CLIENT = 2, 3
 
 
 @dataclass
-class House:
+class TracedService:
     """A service whose node and pool are measured by what is traced."""
 
     ctx: Context
@@ -38,15 +38,15 @@ class House:
 
 
 @pytest.fixture
-async def house(ctx: Context, database_url: str) -> AsyncIterator[House]:
+async def house(ctx: Context, database_url: str) -> AsyncIterator[TracedService]:
     measures = Measures()
     assert isinstance(ctx.node, Node)
     node = replace(ctx.node, measures=measures)
     async with connections.create_pool(database_url, measures, max_size=4) as pool, collector() as heard:
-        yield House(replace(ctx, measures=measures, node=node, pool=pool), heard)
+        yield TracedService(replace(ctx, measures=measures, node=node, pool=pool), heard)
 
 
-def above(one: Told, among: list[Told]) -> list[str]:
+def above(one: Span, among: list[Span]) -> list[str]:
     """The names of what it is inside of, from the root on."""
     by_id = {span.id: span for span in among}
     found: list[str] = []
@@ -56,7 +56,9 @@ def above(one: Told, among: list[Told]) -> list[str]:
     return found
 
 
-async def test_a_request_is_followed_down_to_the_node_and_the_database(house: House, built: Built) -> None:
+async def test_a_request_is_followed_down_to_the_node_and_the_database(
+    house: TracedService, built: Built
+) -> None:
     token = built.tokens["plain"]
     async with (
         tracing.trace_to_collector(house.settings(), house.ctx.measures, "serve"),
@@ -87,7 +89,7 @@ async def test_a_request_is_followed_down_to_the_node_and_the_database(house: Ho
     assert token[2:].lower() not in str(answer).lower()
 
 
-async def test_tools_are_followed_and_what_failed_says_so(house: House) -> None:
+async def test_tools_are_followed_and_what_failed_says_so(house: TracedService) -> None:
     node = replace(house.ctx.node, url="http://127.0.0.1:1/none")  # type: ignore[type-var]
     call = {
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -118,7 +120,7 @@ async def test_tools_are_followed_and_what_failed_says_so(house: House) -> None:
     assert (read.is_error, read.attributes["roundtrip.ended"]) == (True, "failed")
 
 
-async def test_what_nobody_asked_for_is_not_followed(house: House) -> None:
+async def test_what_nobody_asked_for_is_not_followed(house: TracedService) -> None:
     async with tracing.trace_to_collector(house.settings(), house.ctx.measures, "serve"):
         await house.ctx.heads.refresh()
         async with house.ctx.pool.acquire():
@@ -129,7 +131,7 @@ async def test_what_nobody_asked_for_is_not_followed(house: House) -> None:
     assert [span.name for span in house.heard.spans] == ["database requests", "job names"]
 
 
-async def test_a_span_that_is_left_or_fails_says_so_and_not_why(house: House) -> None:
+async def test_a_span_that_is_left_or_fails_says_so_and_not_why(house: TracedService) -> None:
     measures = house.ctx.measures
     async with tracing.trace_to_collector(house.settings(), measures, "work"):
         for error in (asyncio.CancelledError("secret words"), RuntimeError("secret words")):
@@ -141,7 +143,7 @@ async def test_a_span_that_is_left_or_fails_says_so_and_not_why(house: House) ->
     assert not any(span.events for span in house.heard.spans)
 
 
-async def test_a_root_is_inside_of_nothing_whatever_goes_on(house: House) -> None:
+async def test_a_root_is_inside_of_nothing_whatever_goes_on(house: TracedService) -> None:
     """A library may have taken a stranger's trace for the one that goes on."""
     measures = house.ctx.measures
     async with tracing.trace_to_collector(house.settings(), measures, "serve"):
@@ -152,7 +154,7 @@ async def test_a_root_is_inside_of_nothing_whatever_goes_on(house: House) -> Non
     assert job.trace != request.trace
 
 
-async def test_a_collector_that_is_away_hurts_nobody(house: House) -> None:
+async def test_a_collector_that_is_away_hurts_nobody(house: TracedService) -> None:
     """Nothing listens there: answers go out, the log says it once, what was lost is counted, and the end
     does not wait for it."""
     settings = Settings(otlp_url=f"http://127.0.0.1:{free_port()}")
@@ -179,7 +181,7 @@ async def test_a_collector_that_is_away_hurts_nobody(house: House) -> None:
 async def test_what_there_is_no_room_for_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = threading.Event()
 
-    class Slow:
+    class SlowExporter:
         def __init__(self, url: str, timeout: float) -> None: ...
 
         def export(self, batch: object) -> SpanExportResult:
@@ -191,7 +193,7 @@ async def test_what_there_is_no_room_for_is_counted(monkeypatch: pytest.MonkeyPa
     # Their batches have as many.
     room, several = 512, 2_000
     monkeypatch.setattr(otlp, "MAX_QUEUED", room)
-    monkeypatch.setattr(otlp, "OTLPSpanExporter", Slow)
+    monkeypatch.setattr(otlp, "OTLPSpanExporter", SlowExporter)
     measures = Measures()
     async with tracing.trace_to_collector(Settings(otlp_url="http://127.0.0.1:4318"), measures, "serve"):
         for _ in range(several):

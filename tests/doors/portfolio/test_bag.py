@@ -12,19 +12,20 @@ from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.demo.crowd import choose_tokens
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.doors import over_mcp_client
 from support.ground import Ground
 from support.holding_asked import copied
-from support.keys import Clock, Person, random_context
+from support.keys import Person, random_context
 from support.serving import service
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Wallet
 from support.watching import SETTINGS, caller, operation
 
 ETH = WEI_PER_ETH
 
 
-class Holder(Wallet, Person):
+class BuyingPerson(Wallet, Person):
     """Buys for real, and signs for its key with the same account."""
 
     def __init__(self, rpc: SyncRpc, contracts: dict[str, str]) -> None:
@@ -44,9 +45,11 @@ async def ground(
 
 
 async def test_it_is_worth_what_selling_all_of_it_really_pays(ground: Ground, built: Built) -> None:
-    holder = Holder(ground.rpc, built.contracts)
+    holder = BuyingPerson(ground.rpc, built.contracts)
     launched = choose_tokens(built).dumped
-    curve = Trader(holder, built.contracts, Market(launched.token, "0x" + "0" * 40, curve=launched.curve))
+    curve = MarketTrader(
+        holder, built.contracts, Market(launched.token, "0x" + "0" * 40, curve=launched.curve)
+    )
     plain, trap, capped = (built.tokens[key] for key in ("plain", "owner_only_sell", "max_transaction"))
     assert curve.buy(ETH // 10)
     for token in (plain, trap, capped):

@@ -15,8 +15,9 @@ from roundtrip.services.practice.league import LeagueParams, league
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index import tokens
+from support.clocks import Clock
 from support.doors import over_mcp_client
-from support.keys import NOW_S, Clock, Person, key_for, random_context
+from support.keys import NOW_S, Person, key_for, random_context
 from support.leagued import Leagued, new_account
 from support.made_index import ETH
 from support.serving import service

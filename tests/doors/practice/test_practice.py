@@ -14,8 +14,9 @@ from mcp.client.client import Client
 from roundtrip.domain.practice.league import YOUNG
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.doors import over_mcp_client
-from support.keys import Clock, random_context
+from support.keys import random_context
 from support.serving import service
 from support.watching import SETTINGS, Caller, caller, operation
 

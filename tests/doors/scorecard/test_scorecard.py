@@ -11,12 +11,12 @@ from roundtrip.domain.scorecard.scorecard import CODES, VerdictScore
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from roundtrip_development.devnet.world import Built
-from support.console_house import House
+from support.console_house import ConsoleHouse
 
 TX = TxHash("0x" + "c" * 64)
 
 
-async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> None:
+async def wrong(house: ConsoleHouse, built: Built, evidence_id: int, from_s: int) -> None:
     """A mistake about a token whose name a stranger wrote."""
     score = VerdictScore("wrong", "sold", 7, from_s + 60, TX, Address("0x" + "d" * 40), 60)
     token = Address(built.tokens["strange_name"])
@@ -34,7 +34,7 @@ async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> No
 
 
 @pytest.fixture(autouse=True)
-async def _nothing_scored(house: House) -> AsyncIterator[None]:
+async def _nothing_scored(house: ConsoleHouse) -> AsyncIterator[None]:
     kept = "facts.score, facts.score_count, facts.score_cursor, facts.score_token"
     await house.ctx.pool.execute(f"TRUNCATE {kept}")
     yield
@@ -45,7 +45,7 @@ async def _nothing_scored(house: House) -> AsyncIterator[None]:
 # --- the page --------------------------------------------------------------------------------------
 
 
-async def test_before_anything_is_scored_it_says_so(house: House) -> None:
+async def test_before_anything_is_scored_it_says_so(house: ConsoleHouse) -> None:
     status, page, _ = await house.get("/scorecard")
     assert status == 200
     assert "No verdict has been scored yet" in page
@@ -54,7 +54,7 @@ async def test_before_anything_is_scored_it_says_so(house: House) -> None:
     assert "We see a failed sell only if a plain wallet sent it" in page
 
 
-async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Built) -> None:
+async def test_mistakes_are_listed_with_what_showed_them(house: ConsoleHouse, built: Built) -> None:
     await wrong(house, built, 1, 1_770_000_000)
     status, page, _ = await house.get("/scorecard")
     assert status == 200
@@ -67,7 +67,7 @@ async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Bu
 
 
 async def test_counts_say_of_how_many_tokens_they_are_and_that_right_is_cheap(
-    house: House, built: Built
+    house: ConsoleHouse, built: Built
 ) -> None:
     for number in (1, 2):
         await wrong(house, built, number, 1_770_000_000 + 3600 * number)
@@ -79,7 +79,7 @@ async def test_counts_say_of_how_many_tokens_they_are_and_that_right_is_cheap(
     assert "Right counts are easy to inflate" in page
 
 
-async def test_everyone_shares_a_page_for_some_seconds(house: House, built: Built) -> None:
+async def test_everyone_shares_a_page_for_some_seconds(house: ConsoleHouse, built: Built) -> None:
     await wrong(house, built, 1, 1_770_000_000)
     _, first, _ = await house.get("/scorecard")
     await wrong(house, built, 2, 1_770_010_000)
@@ -90,7 +90,7 @@ async def test_everyone_shares_a_page_for_some_seconds(house: House, built: Buil
     assert third.count("Transaction</a> of") == 2
 
 
-async def test_older_mistakes_are_a_link_away(house: House, built: Built) -> None:
+async def test_older_mistakes_are_a_link_away(house: ConsoleHouse, built: Built) -> None:
     for number in range(1, 23):
         await wrong(house, built, number, 1_770_000_000 + 3600 * number)
     _, page, _ = await house.get("/scorecard")
@@ -104,7 +104,7 @@ async def test_older_mistakes_are_a_link_away(house: House, built: Built) -> Non
 @pytest.mark.parametrize(
     "query", ["s=x&id=1", "s=1", "id=1", "s=-1&id=1", "s=%D9%A1&id=1", f"s={10**20}&id=1", f"s={10**18}&id=1"]
 )
-async def test_a_page_that_is_none_is_refused(house: House, query: str) -> None:
+async def test_a_page_that_is_none_is_refused(house: ConsoleHouse, query: str) -> None:
     status, page, _ = await house.get(f"/scorecard?{query}")
     assert status == 400
     assert "bad_input" in page

@@ -15,7 +15,7 @@ from roundtrip.app.http_server import listen
 WAIT_S = 10
 
 
-class Counting(asyncio.Protocol):
+class AcceptProtocol(asyncio.Protocol):
     """Says who took the connection."""
 
     def __init__(self, name: bytes, taken: list[bytes]) -> None:
@@ -32,7 +32,8 @@ async def sharing(
     listening: socket.socket, taken: list[bytes], names: str
 ) -> AsyncIterator[list[PacedAccept]]:
     found = [
-        PacedAccept(listening.dup(), functools.partial(Counting, name.encode(), taken)) for name in names
+        PacedAccept(listening.dup(), functools.partial(AcceptProtocol, name.encode(), taken))
+        for name in names
     ]
     try:
         yield found
@@ -90,7 +91,7 @@ async def test_without_room_it_is_tried_again_a_little_later(monkeypatch: pytest
     taken: list[bytes] = []
     with listen("127.0.0.1", 0, "a port") as listening:
         full = Full(fileno=listening.dup().detach())
-        one = PacedAccept(full, lambda: Counting(b"a", taken))
+        one = PacedAccept(full, lambda: AcceptProtocol(b"a", taken))
         try:
             assert await connected(listening.getsockname()[1]) == b"a"
         finally:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ import redis
 
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
-from roundtrip.api.sharing.valkey import Valkey
+from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from roundtrip.app.build import open_context
 from roundtrip.app.http_server import answers_version
 from roundtrip.config.networks import contracts_from
@@ -30,20 +30,26 @@ from support.counting import Wall
 from support.databases import database
 from support.faulty_node import FaultyNode
 from support.nodes import node_of, over
-from support.serving import service
+from support.serving import PATIENT_STORE, service
 from support.valkeys import FAULTS, Store, asked, pretending
 
-WAIT_S = 30
+WAIT_S = 60
 
 
 @contextlib.asynccontextmanager
 async def services(
-    ctx: Context, url: str, count: int, anon_per_minute: int = 10_000
+    ctx: Context,
+    url: str,
+    count: int,
+    anon_per_minute: int = 10_000,
+    open_store: Callable[[str], SharedStore] = PATIENT_STORE,
 ) -> AsyncIterator[list[str]]:
     """As many services as if each were a process of its own."""
     settings = Settings(redis_url=url, anon_per_minute=anon_per_minute)
     async with contextlib.AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(service(replace(ctx), settings)) for _ in range(count)]
+        yield [
+            await stack.enter_async_context(service(replace(ctx), settings, open_store)) for _ in range(count)
+        ]
 
 
 @pytest.fixture
@@ -103,7 +109,10 @@ async def test_a_node_that_fails_fails_for_both_and_costs_nobody_a_call(
 async def test_no_fault_of_the_store_reaches_a_caller(
     ctx: Context, built: Built, session: aiohttp.ClientSession, what: str
 ) -> None:
-    async with pretending(FAULTS[what]) as pretender, services(ctx, pretender.url, 1, 3) as urls:
+    async with (
+        pretending(FAULTS[what]) as pretender,
+        services(ctx, pretender.url, 1, 3, open_shared_store) as urls,
+    ):
         path = f"{urls[0]}/v1/check/{built.tokens['plain']}"
         came = [await asked(session, path) for _ in range(4)]
         assert [(status, cache, left) for status, _, cache, left in came] == [
@@ -117,7 +126,7 @@ async def test_no_fault_of_the_store_reaches_a_caller(
 async def test_the_store_goes_and_comes_back_and_nobody_is_told(
     ctx: Context, built: Built, own_valkey: Store, session: aiohttp.ClientSession
 ) -> None:
-    async with services(ctx, own_valkey.url, 2, 4) as urls:
+    async with services(ctx, own_valkey.url, 2, 4, open_shared_store) as urls:
         path = f"/v1/check/{built.tokens['plain']}"
 
         async def statuses(count: int) -> list[int]:
@@ -150,7 +159,7 @@ AT_THE_LOCK = (
 
 
 @dataclass
-class Process:
+class ServingProcess:
     """A service in a process of its own."""
 
     process: asyncio.subprocess.Process
@@ -163,7 +172,7 @@ class Process:
 
 
 @contextlib.asynccontextmanager
-async def processes(count: int, **environment: str) -> AsyncIterator[list[Process]]:
+async def processes(count: int, **environment: str) -> AsyncIterator[list[ServingProcess]]:
     """Killed at the end."""
     found = []
     try:
@@ -171,13 +180,12 @@ async def processes(count: int, **environment: str) -> AsyncIterator[list[Proces
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "roundtrip",
-                "serve",
-                env={**os.environ, **SETTINGS, **environment},
+                "support.patient_service",
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **SETTINGS, **environment},
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
             )
-            found.append(Process(process, ""))
+            found.append(ServingProcess(process, ""))
         for one in found:
             assert one.process.stdout is not None
             async with asyncio.timeout(WAIT_S):
@@ -263,7 +271,7 @@ async def test_minutes_of_two_services_in_one_store_are_apart(valkey_url: str) -
     async with contextlib.AsyncExitStack() as stack:
         left = []
         for service in ("one", "two", "one"):
-            valkey = Valkey(valkey_url)
+            valkey = PATIENT_STORE(valkey_url)
             stack.push_async_callback(valkey.close)
             minutes = SharedMinutes(MinuteLimits(Wall()), valkey, service=service)
             left.append((await minutes.take("account:1", 10)).remaining)

@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 @dataclass
-class Served:
+class CountingService:
     """A service in a process of its own."""
 
     process: asyncio.subprocess.Process
@@ -74,7 +74,7 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def served(environment: Mapping[str, str], end: signal.Signals) -> AsyncIterator[Served]:
+async def served(environment: Mapping[str, str], end: signal.Signals) -> AsyncIterator[CountingService]:
     """Ended by ``end``."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -90,7 +90,7 @@ async def served(environment: Mapping[str, str], end: signal.Signals) -> AsyncIt
         async with asyncio.timeout(WAIT_S):
             answer = (await process.stdout.readline()).decode()
         assert answer.startswith("roundtrip is at "), answer
-        yield Served(process, answer.split()[-1])
+        yield CountingService(process, answer.split()[-1])
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(end)

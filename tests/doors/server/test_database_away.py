@@ -40,7 +40,7 @@ KEYED = {operation.name for operation in OPERATIONS if operation.key}
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class NamedOutcome:
     """What was asked, and the code of what came; None: it was answered."""
 
     name: str
@@ -48,15 +48,15 @@ class Came:
 
 
 @dataclass(slots=True)
-class Service:
+class AskedService:
     """One process that serves, and who asks it everything that can be asked."""
 
     base_url: str
     session: aiohttp.ClientSession
     asked: list[tuple[str, dict[str, Any]]]
-    came: list[Came] = field(default_factory=list)
+    came: list[NamedOutcome] = field(default_factory=list)
 
-    async def ask(self, name: str, arguments: dict[str, Any]) -> Came:
+    async def ask(self, name: str, arguments: dict[str, Any]) -> NamedOutcome:
         """By the tools' door; a key where one is needed."""
         headers = {"x-api-key": key_of("k")} if name in KEYED else {}
         call = {"name": name, "arguments": arguments}
@@ -65,7 +65,7 @@ class Service:
             assert response.status == 200, await response.text()
             result = (await response.json())["result"]
         code = result["content"][0]["text"].split(":")[0] if result["isError"] else None
-        return Came(name, code)
+        return NamedOutcome(name, code)
 
     async def get(self, path: str, key: str | None = None) -> tuple[int, str | None, str | None]:
         """Status, code, and how long to wait."""
@@ -89,11 +89,11 @@ class Service:
     async def is_well(self) -> bool:
         return bool((await self.health())["ok"])
 
-    async def all(self) -> list[Came]:
+    async def all(self) -> list[NamedOutcome]:
         """Everything, as much at once as the line of one caller holds."""
         line = asyncio.Semaphore(MAX_LINE)
 
-        async def ask_in_line(name: str, arguments: dict[str, Any]) -> Came:
+        async def ask_in_line(name: str, arguments: dict[str, Any]) -> NamedOutcome:
             async with line:
                 return await self.ask(name, arguments)
 
@@ -119,7 +119,7 @@ def signalled(server: ServerPostgres, what: signal.Signals) -> None:
             os.kill(pid, what)
 
 
-def codes(came: Iterable[Came]) -> dict[str, str | None]:
+def codes(came: Iterable[NamedOutcome]) -> dict[str, str | None]:
     return {one.name: one.code for one in came}
 
 
@@ -144,7 +144,7 @@ async def server(open_folder: Path, request: pytest.FixtureRequest) -> AsyncIter
 @pytest.fixture
 async def two(
     server: ServerPostgres, rpc: SyncRpc, places: world.DevnetFolders, built: world.Built, tmp_path: Path
-) -> AsyncIterator[list[Service]]:
+) -> AsyncIterator[list[AskedService]]:
     """Two processes that serve, of which the first follows the chain and does the jobs; it has caught up."""
     world.write_description(world.DevnetFolders(places.project, tmp_path), built, rpc.url)
     environment = {
@@ -167,7 +167,7 @@ async def two(
         serve_apart(environment) as other,
         aiohttp.ClientSession(timeout=limit) as session,
     ):
-        found = [Service(url, session, asked) for url in (one, other)]
+        found = [AskedService(url, session, asked) for url in (one, other)]
         await until(found[0].is_well)
         await until(found[1].is_well)
         async with connected(server.url) as connection:
@@ -176,7 +176,7 @@ async def two(
 
 
 async def test_without_the_database_what_needs_it_is_busy_and_heals_when_asked(
-    server: ServerPostgres, two: list[Service], built: world.Built
+    server: ServerPostgres, two: list[AskedService], built: world.Built
 ) -> None:
     path = f"/v1/check/{built.tokens['plain']}"
     await server.stop()
@@ -200,7 +200,7 @@ async def test_without_the_database_what_needs_it_is_busy_and_heals_when_asked(
 
 
 async def test_under_load_a_server_that_crashes_or_stops_is_never_an_error(
-    server: ServerPostgres, two: list[Service], rpc: SyncRpc, built: world.Built
+    server: ServerPostgres, two: list[AskedService], rpc: SyncRpc, built: world.Built
 ) -> None:
     is_over, rounds = asyncio.Event(), [0, 0]
 

@@ -34,7 +34,7 @@ def hears_nothing() -> Iterator[list[int]]:
 
 
 @dataclass
-class Client:
+class KeptConnection:
     """One connection that is kept open."""
 
     reader: asyncio.StreamReader
@@ -63,17 +63,17 @@ class Client:
 
 
 @dataclass
-class Ground:
+class EndingService:
     """A service that is told to end, while a client and a request of it are still there."""
 
     address: tuple[str, int]
     task: asyncio.Task[None]
     go: asyncio.Event
     begun: asyncio.Event
-    clients: list[Client] = field(default_factory=list)
+    clients: list[KeptConnection] = field(default_factory=list)
 
-    async def client(self) -> Client:
-        self.clients.append(Client(*await asyncio.open_connection(*self.address)))
+    async def client(self) -> KeptConnection:
+        self.clients.append(KeptConnection(*await asyncio.open_connection(*self.address)))
         return self.clients[-1]
 
     async def stop_by(self, how: signal.Signals) -> None:
@@ -90,7 +90,7 @@ class Ground:
 
 
 @pytest.fixture
-async def ground() -> AsyncIterator[Ground]:
+async def ground() -> AsyncIterator[EndingService]:
     go, begun = asyncio.Event(), asyncio.Event()
 
     async def page(request: object) -> Response:
@@ -107,7 +107,7 @@ async def ground() -> AsyncIterator[Ground]:
         task = asyncio.create_task(build_http_server(app, 100, ready=ready.set).serve(sockets=[listening]))
         async with asyncio.timeout(WAIT_S):
             await ready.wait()
-        found = Ground(listening.getsockname(), task, go, begun)
+        found = EndingService(listening.getsockname(), task, go, begun)
         yield found
         for client in found.clients:
             await client.hang_up()
@@ -117,7 +117,7 @@ async def ground() -> AsyncIterator[Ground]:
             await task
 
 
-async def test_a_request_under_way_is_answered_and_told_to_close(ground: Ground) -> None:
+async def test_a_request_under_way_is_answered_and_told_to_close(ground: EndingService) -> None:
     client = await ground.client()
     client.writer.write(WAITS)
     await ground.begun.wait()
@@ -130,7 +130,7 @@ async def test_a_request_under_way_is_answered_and_told_to_close(ground: Ground)
     await ground.over()
 
 
-async def test_connections_that_are_open_are_served_once_more(ground: Ground) -> None:
+async def test_connections_that_are_open_are_served_once_more(ground: EndingService) -> None:
     """One that asked before, and one that was accepted and has asked nothing yet."""
     before, silent = await ground.client(), await ground.client()
     assert b"connection: close" not in await before.asked()
@@ -145,7 +145,7 @@ async def test_connections_that_are_open_are_served_once_more(ground: Ground) ->
 
 
 async def test_one_that_asks_nothing_is_closed_in_the_end(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: EndingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drain, "DRAIN_S", 0.05)
     client = await ground.client()
@@ -156,7 +156,7 @@ async def test_one_that_asks_nothing_is_closed_in_the_end(
 
 
 async def test_a_request_that_came_in_part_is_waited_for(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: EndingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drain, "DRAIN_S", 0.05)
     idle, client = await ground.client(), await ground.client()
@@ -172,7 +172,7 @@ async def test_a_request_that_came_in_part_is_waited_for(
     await ground.over()
 
 
-async def test_an_interrupt_closes_what_is_idle_and_answers_the_rest(ground: Ground) -> None:
+async def test_an_interrupt_closes_what_is_idle_and_answers_the_rest(ground: EndingService) -> None:
     idle, client = await ground.client(), await ground.client()
     await idle.asked()
     client.writer.write(WAITS)
@@ -187,7 +187,7 @@ async def test_an_interrupt_closes_what_is_idle_and_answers_the_rest(ground: Gro
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
 async def test_a_second_signal_ends_it_at_once(
-    ground: Ground, hears_nothing: list[int], first: signal.Signals, second: signal.Signals
+    ground: EndingService, hears_nothing: list[int], first: signal.Signals, second: signal.Signals
 ) -> None:
     client = await ground.client()
     client.writer.write(WAITS)

@@ -51,7 +51,7 @@ while True:
 
 
 @dataclass
-class Ground:
+class ProcessParent:
     """A parent at work, and what was heard of it."""
 
     folder: Path
@@ -99,7 +99,7 @@ async def ground(
     say: Callable[[str], None] | None = None,
     on_terminal: bool = False,
     started: Callable[[Supervisor], None] = lambda _: None,
-) -> AsyncIterator[Ground]:
+) -> AsyncIterator[ProcessParent]:
     messages: list[str] = []
     waited: list[float] = []
 
@@ -108,7 +108,7 @@ async def ground(
 
     program = (sys.executable, "-c", PROGRAM, str(folder))
     supervisor = Supervisor(roles, environment(), say or messages.append, program, wait, on_terminal)
-    found = Ground(folder, supervisor, messages, waited)
+    found = ProcessParent(folder, supervisor, messages, waited)
 
     def is_started(running: Supervisor) -> None:
         found.is_started.set()

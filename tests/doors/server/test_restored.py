@@ -11,9 +11,10 @@ from roundtrip.cli.main import app
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.databases import database
 from support.fixtures import context_for
-from support.keys import Clock, random_context
+from support.keys import random_context
 from support.serving import service
 from support.watching import SETTINGS, Caller, caller
 

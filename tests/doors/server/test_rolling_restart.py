@@ -28,7 +28,7 @@ ALONE = "without ROUNDTRIP_REDIS_URL each process has its own limits, shared ans
 
 
 @dataclass
-class Served:
+class RestartingParent:
     """A parent at work, its port, and what it logged."""
 
     process: asyncio.subprocess.Process
@@ -57,7 +57,7 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def serving(environment: dict[str, str], *more: str) -> AsyncIterator[Served]:
+async def serving(environment: dict[str, str], *more: str) -> AsyncIterator[RestartingParent]:
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -69,7 +69,7 @@ async def serving(environment: dict[str, str], *more: str) -> AsyncIterator[Serv
         # Whatever terminal the tests run on is not theirs.
         start_new_session=True,
     )
-    served = Served(process, port)
+    served = RestartingParent(process, port)
     listening = asyncio.create_task(served.listen())
     try:
         assert process.stdout is not None

@@ -20,7 +20,7 @@ from roundtrip.api.http import app as http
 from roundtrip.api.server import protocol, responses
 from roundtrip.app.http_server import build_http_server, listen
 from roundtrip.domain.base.errors import CallerFault
-from support.slow_clients import Slow
+from support.slow_clients import SlowClients
 
 WAIT_S = 20
 LARGE = b"x" * 20_000_000
@@ -45,7 +45,7 @@ async def served(most_connections: int = 100) -> AsyncIterator[tuple[str, int]]:
         go.set()
         return Response(b"ok")
 
-    class Reads:
+    class BodyReader:
         async def __call__(self, scope: object, receive: object, send: object) -> None:
             try:
                 await http.read_body(receive, 0.05)  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ async def served(most_connections: int = 100) -> AsyncIterator[tuple[str, int]]:
                 await responses.send_reply(error_reply(error), send, cors=False)  # type: ignore[arg-type]
 
     routes = [Route("/", page), Route("/large", large), Route("/waits", waits), Route("/go", goes)]
-    app = Starlette(routes=[*routes, Route("/reads", Reads(), methods=["POST"])])
+    app = Starlette(routes=[*routes, Route("/reads", BodyReader(), methods=["POST"])])
     with listen("127.0.0.1", 0, "a port") as listening:
         server = build_http_server(app, most_connections)
         task = asyncio.create_task(server.serve(sockets=[listening]))
@@ -156,7 +156,7 @@ async def test_a_few_requests_at_once_are_answered_in_order() -> None:
 def test_nothing_is_read_while_requests_wait() -> None:
     """The server resumes reading with every answer."""
 
-    class Reads(asyncio.Transport):
+    class PausedTransport(asyncio.Transport):
         reading = True
 
         def pause_reading(self) -> None:
@@ -165,7 +165,7 @@ def test_nothing_is_read_while_requests_wait() -> None:
         def resume_reading(self) -> None:
             self.reading = True
 
-    transport, queue = Reads(), ["one"]
+    transport, queue = PausedTransport(), ["one"]
     flow = protocol._PausedFlow(transport, queue)
     flow.pause_reading()
     flow.resume_reading()
@@ -312,7 +312,7 @@ async def test_one_address_has_a_part_of_the_places(monkeypatch: pytest.MonkeyPa
         assert (await other.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
 
 
-class Client:
+class StayingConnection:
     """A connection that never leaves by itself."""
 
     def __init__(self, places: protocol.ConnectionPlaces, host: str) -> None:
@@ -326,11 +326,11 @@ class Client:
 def test_one_that_made_room_does_not_make_it_again() -> None:
     """It is open until the loop's next turn, and a burst comes within one."""
     places = protocol.ConnectionPlaces(2)
-    first = Client(places, "192.0.2.1")
-    busy = Client(places, "192.0.2.2")
+    first = StayingConnection(places, "192.0.2.1")
+    busy = StayingConnection(places, "192.0.2.2")
     places.update(first, answering=False, idle=True)  # type: ignore[arg-type]
     places.update(busy, answering=True, idle=False)  # type: ignore[arg-type]
-    burst = [Client(places, f"198.51.100.{n}") for n in range(5)]
+    burst = [StayingConnection(places, f"198.51.100.{n}") for n in range(5)]
     assert (first.closed, busy.closed) == (1, 0)
     assert [one.came_in for one in burst] == [True] * 5
     assert [one.closed for one in burst] == [1, 1, 1, 1, 0]
@@ -341,7 +341,7 @@ def test_a_proxy_stands_for_many() -> None:
     proxies = (ip_network("192.0.2.0/24"),)
     for given, expected in (((), 20), (proxies, 30)):
         places = protocol.ConnectionPlaces(100, given)
-        clients = [Client(places, "::ffff:192.0.2.1") for _ in range(30)]
+        clients = [StayingConnection(places, "::ffff:192.0.2.1") for _ in range(30)]
         assert sum(1 for one in clients if not one.closed) == expected
 
 
@@ -380,7 +380,7 @@ async def test_many_slow_clients_are_dropped_and_nobody_else_notices(monkeypatch
     ):
         assert await status_of(session, (host, port), "/") == 200
         before = descriptors()
-        slow = Slow(port, path="/large", posts="/reads", stream="/large", pause_s=0.005)
+        slow = SlowClients(port, path="/large", posts="/reads", stream="/large", pause_s=0.005)
         async with slow.many(75), asyncio.timeout(WAIT_S):
             while not all(slow.ended[sort] > 15 for sort in DROPPED):
                 assert await status_of(session, (host, port), "/") == 200

@@ -24,9 +24,10 @@ from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet.world import Built
+from support.clocks import Clock
 from support.fixtures import closed_database
 from support.holding_asked import Holding
-from support.keys import NOW_S, Clock, random_context
+from support.keys import NOW_S, random_context
 from support.serving import service
 from support.watching import SETTINGS
 

@@ -20,7 +20,8 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Notifiers
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
-from support.keys import Clock, Person, account_of_key, key_for, random_context
+from support.clocks import Clock
+from support.keys import Person, account_of_key, key_for, random_context
 from support.paying import answer_of
 
 ACCOUNTS, EACH = 20, 5

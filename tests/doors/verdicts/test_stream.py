@@ -65,7 +65,7 @@ async def check(ctx: Context, token: Address, code: str, level: str) -> None:
         await evidence.keep(connection, token, kept)
 
 
-class Reader:
+class EventReader:
     """Reads a stream's events."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
@@ -105,7 +105,7 @@ async def test_the_stream_of_a_revoked_key_ends(
     own: Context, base_url: str, key: str, session: aiohttp.ClientSession
 ) -> None:
     async with opened(session, base_url, key) as response:
-        await Reader(response).is_open()
+        await EventReader(response).is_open()
         async with own.pool.acquire() as connection:
             await connection.execute("UPDATE accounts.key SET revoked_at = now()")
         async with asyncio.timeout(PATIENT_S):
@@ -119,7 +119,7 @@ async def test_a_changed_verdict_is_sent_and_an_equal_one_is_not(
     async with opened(session, base_url, key, f"?tokens={token}&events=verdict") as response:
         assert (response.status, response.content_type) == (200, "text/event-stream")
         assert "access-control-allow-origin" not in response.headers
-        reader = Reader(response)
+        reader = EventReader(response)
         await reader.is_open()
         await check(own, token, "ok", "ok")
         await check(own, other, "ok", "ok")
@@ -137,7 +137,7 @@ async def test_a_stream_resumes_after_its_last_event(
 ) -> None:
     token, query = fresh_token(), "?events=verdict&tokens="
     async with opened(session, base_url, key, query + token) as response:
-        reader = Reader(response)
+        reader = EventReader(response)
         await reader.is_open()
         await check(own, token, "ok", "ok")
         seen = await reader.next()
@@ -145,28 +145,28 @@ async def test_a_stream_resumes_after_its_last_event(
     await check(own, token, "ok", "ok")
     headers = {"last-event-id": seen.id}
     async with opened(session, base_url, key, query + token, **headers) as response:
-        reader = Reader(response)
+        reader = EventReader(response)
         missed = [await reader.next(), await reader.next()]
         await check(own, token, "cannot_buy", "warn")
         new = await reader.next()
     assert [event.data["verdict"]["code"] for event in (*missed, new)] == ["high_fees", "ok", "cannot_buy"]
     # Also where it ended within what it missed.
     async with opened(session, base_url, key, f"{query}{token}&lastEventId={missed[0].id}") as response:
-        assert (await Reader(response).next()).data["verdict"]["code"] == "ok"
+        assert (await EventReader(response).next()).data["verdict"]["code"] == "ok"
 
 
 async def test_what_cannot_be_resumed_is_told_as_a_gap(
     base_url: str, key: str, session: aiohttp.ClientSession
 ) -> None:
     async with opened(session, base_url, key) as response:
-        reader = Reader(response)
+        reader = EventReader(response)
         await reader.is_open()
     numbers = reader.last_id.split(".")
     old = ".".join([*numbers[:-1], str(int(numbers[-1]) - 3700)])
     unknown = ".".join(["999999999", *numbers[1:-1], str(int(numbers[-1]) - 60)])
     for last_id, text in ((old, "More than an hour"), (unknown, "not known here")):
         async with opened(session, base_url, key, **{"last-event-id": last_id}) as response:
-            event = await Reader(response).next()
+            event = await EventReader(response).next()
         assert event.name == "gap"
         assert text in event.data["text"]
 
@@ -177,12 +177,12 @@ async def test_launches_and_graduations_are_resumed_from_the_chain(
     # The sample launches are older than an hour.
     monkeypatch.setattr(news, "RESUMES_S", 10**8)
     async with opened(session, base_url, key) as response:
-        reader = Reader(response)
+        reader = EventReader(response)
         await reader.is_open()
     evidence_id, _, _, block_s, *rest = reader.last_id.split(".")
     start = ".".join([evidence_id, "0", "0", str(int(block_s) - 10**7), *rest])
     async with opened(session, base_url, key, **{"last-event-id": start}) as response:
-        reader = Reader(response)
+        reader = EventReader(response)
         events = [await reader.next() for _ in range(3)]
         while "graduation" not in {event.name for event in events}:
             events.append(await reader.next())
@@ -192,7 +192,7 @@ async def test_launches_and_graduations_are_resumed_from_the_chain(
     assert all(event.data["token"] and event.data["wallet"] for event in events)
     # The second event's id leads to the third.
     async with opened(session, base_url, key, **{"last-event-id": events[1].id}) as response:
-        assert (await Reader(response).next()).data == events[2].data
+        assert (await EventReader(response).next()).data == events[2].data
 
 
 async def test_an_alert_comes_to_its_own_account_alone(
@@ -212,7 +212,7 @@ async def test_an_alert_comes_to_its_own_account_alone(
         opened(session, base_url, mine["key"]) as response,
         opened(session, base_url, other["key"]) as elsewhere,
     ):
-        reader, stranger = Reader(response), Reader(elsewhere)
+        reader, stranger = EventReader(response), EventReader(elsewhere)
         await reader.is_open()
         await stranger.is_open()
         async with own.pool.acquire() as connection:

@@ -22,7 +22,8 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
-from support.keys import Clock, Person, account_of_key, key_for, random_context
+from support.clocks import Clock
+from support.keys import Person, account_of_key, key_for, random_context
 from support.loopback import on_loopback
 from support.serving import service
 
@@ -30,7 +31,7 @@ KEY = base64.b64encode(b"k" * 32).decode()
 
 
 @dataclass
-class Receiver:
+class HookServer:
     """Somebody's server on this machine."""
 
     port: int = 0
@@ -53,8 +54,8 @@ class Receiver:
 
 
 @pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    found = Receiver()
+async def receiver() -> AsyncIterator[HookServer]:
+    found = HookServer()
     app = web.Application()
     app.router.add_post("/alerts", found.take)
     async with on_loopback(app) as found.port:
@@ -62,7 +63,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 @pytest.fixture
-async def shop(ctx: Context, receiver: Receiver, tmp_path: Path) -> AsyncIterator[Context]:
+async def shop(ctx: Context, receiver: HookServer, tmp_path: Path) -> AsyncIterator[Context]:
     settings = Settings(secret_key=KEY, var=tmp_path, webhook_loopback=(f"127.0.0.1:{receiver.port}",))
     async with open_notifiers(settings) as out:
         yield replace(random_context(ctx, Clock()), outward=out)
@@ -81,7 +82,7 @@ async def called(base_url: str, key: str, tool: str, /, **given: Any) -> tuple[b
     return result["isError"], result["content"][0]["text"], result.get("structuredContent") or {}
 
 
-async def test_a_webhook_is_set_and_told_and_removed(shop: Context, receiver: Receiver) -> None:
+async def test_a_webhook_is_set_and_told_and_removed(shop: Context, receiver: HookServer) -> None:
     key = (await key_for(shop, Person()))["key"]
     async with service(shop) as url:
         failed, _, answer = await called(url, key, "set_webhook", url=receiver.url)
@@ -104,7 +105,7 @@ async def test_a_webhook_is_set_and_told_and_removed(shop: Context, receiver: Re
         assert (await called(url, key, "list_channels"))[2]["channels"] == []
 
 
-async def test_what_does_not_answer_well_is_not_saved(shop: Context, receiver: Receiver) -> None:
+async def test_what_does_not_answer_well_is_not_saved(shop: Context, receiver: HookServer) -> None:
     key = (await key_for(shop, Person()))["key"]
     receiver.status = 302
     async with service(shop) as url:
@@ -118,7 +119,7 @@ async def test_what_does_not_answer_well_is_not_saved(shop: Context, receiver: R
         assert (await called(url, key, "list_channels"))[2]["channels"] == []
 
 
-async def test_too_many_tries_say_when_to_come_again(shop: Context, receiver: Receiver) -> None:
+async def test_too_many_tries_say_when_to_come_again(shop: Context, receiver: HookServer) -> None:
     key = (await key_for(shop, Person()))["key"]
     await shop.pool.execute("TRUNCATE accounts.channel_attempt")
     async with service(shop) as url:

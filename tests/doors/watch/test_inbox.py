@@ -9,7 +9,8 @@ from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.watch import alerts
 from support.cases.base import WALLET
-from support.keys import NOW_S, Clock, random_context
+from support.clocks import Clock
+from support.keys import NOW_S, random_context
 from support.serving import service
 from support.watching import SETTINGS, STRANGER, Caller, a_launch, caller, draft, put
 

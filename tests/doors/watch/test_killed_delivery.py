@@ -35,7 +35,7 @@ _LEASE_IS_OVER = "UPDATE jobs.job SET claimed_until = now() WHERE kind = 'delive
 
 
 @dataclass
-class Shop:
+class KilledShop:
     """A service's context, what its processes are begun with, and somebody's server."""
 
     ctx: Context
@@ -62,7 +62,7 @@ class Shop:
 @pytest.fixture
 async def shop(
     ctx: Context, chain_url: str, built: Built, database_url: str, tmp_path: Path
-) -> AsyncIterator[Shop]:
+) -> AsyncIterator[KilledShop]:
     (tmp_path / "devnet.json").write_text(json.dumps(describe(built, chain_url)))
     async with (
         receiver() as somebody,
@@ -86,10 +86,10 @@ async def shop(
             found = replace(
                 ctx, pool=pool, outward=out, now_s=time.time, entropy=lambda: secrets.token_bytes(32)
             )
-            yield Shop(found, {**os.environ, **ours}, somebody, telegram)
+            yield KilledShop(found, {**os.environ, **ours}, somebody, telegram)
 
 
-async def test_what_a_killed_process_was_sending_is_sent_again_as_the_same(shop: Shop) -> None:
+async def test_what_a_killed_process_was_sending_is_sent_again_as_the_same(shop: KilledShop) -> None:
     account, somebody = await account_of(shop.ctx, some_address()), shop.receiver
     await answer_of(shop.ctx, "set_webhook", account, url=somebody.url)
     somebody.behave = then_silent(b"")
@@ -115,7 +115,7 @@ async def test_what_a_killed_process_was_sending_is_sent_again_as_the_same(shop:
     assert len(somebody.got) == 3
 
 
-async def test_a_chat_that_starts_the_bot_is_told_from_then_on(shop: Shop) -> None:
+async def test_a_chat_that_starts_the_bot_is_told_from_then_on(shop: KilledShop) -> None:
     """All of it over HTTP, to what stands in for Telegram."""
     account, bot = await account_of(shop.ctx, some_address()), shop.telegram
     link = (await answer_of(shop.ctx, "list_channels", account))["telegram"]["link"]
@@ -135,6 +135,6 @@ async def test_a_chat_that_starts_the_bot_is_told_from_then_on(shop: Shop) -> No
     assert "it buys" in reply["text"]
 
 
-async def states(shop: Shop) -> list[tuple[str, int]]:
+async def states(shop: KilledShop) -> list[tuple[str, int]]:
     rows = await shop.ctx.pool.fetch("SELECT state, tries FROM accounts.delivery ORDER BY id")
     return [(row["state"], row["tries"]) for row in rows]

@@ -20,7 +20,8 @@ from roundtrip.store.watch import happenings
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 from roundtrip.venues.base import Contracts
 from support.cases.base import WALLET
-from support.keys import Clock, random_context
+from support.clocks import Clock
+from support.keys import random_context
 from support.serving import service
 from support.watching import SETTINGS, STRANGER, Caller, a_launch, caller
 

@@ -16,8 +16,9 @@ from roundtrip.store.watch import happenings, watches
 from roundtrip.store.watch.happenings import ReplayResult
 from roundtrip_development.devnet.actors import SNIPERS
 from roundtrip_development.devnet.trading import actor_address
+from support.clocks import Clock
 from support.doors import over_mcp_client
-from support.keys import NOW_S, Clock, random_context
+from support.keys import NOW_S, random_context
 from support.serving import service
 from support.watching import SETTINGS, STRANGER, Caller, a_launch, caller, draft, operation, put, sent_by
 

@@ -3,7 +3,7 @@ wallets who really sell then."""
 
 import pytest
 
-from chain.check.test_account_rights import CASES, Case, deep, put, put_controller
+from chain.check.test_account_rights import CASES, RightsCase, deep, put, put_controller
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import AccountRights, Evidence
 from roundtrip.domain.check.owner_calls import change
@@ -27,7 +27,7 @@ def really(rpc: SyncRpc, built: Built, token: str, evidence: Evidence) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}{len(case.says)}")
 async def test_what_is_named_really_happens_and_what_is_not_does_not(
-    ctx: Context, rpc: SyncRpc, built: Built, case: Case
+    ctx: Context, rpc: SyncRpc, built: Built, case: RightsCase
 ) -> None:
     token = put(rpc, built, f"rights/{case.source}", *case.extra)
     really(rpc, built, token, (await deep(ctx, token))[0])

@@ -8,7 +8,7 @@ from roundtrip_development.devnet.stories import PoolPlan
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.attacks import ETH, PROBE_WEI, Parties, assert_told, look, pass_time
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Wallet
 
 
@@ -26,12 +26,12 @@ async def test_a_dear_pool_does_not_hide_that_the_deep_one_refuses_sales(
     seen = await look(ctx, token)
     assert seen.judgement.verdict.level == "danger", seen.judgement.verdict.text
     wallet = Wallet(rpc, built.contracts, "trapped")
-    trader = Trader(wallet, built.contracts, Market(token, ZERO, "", 3000, 60, hook))
+    trader = MarketTrader(wallet, built.contracts, Market(token, ZERO, "", 3000, 60, hook))
     got = trader.buy(PROBE_WEI)
     assert got is not None
     pass_time(rpc, 13)
     assert not trader.sell(got).ok
-    assert not Trader(wallet, built.contracts, dear).sell(got).ok
+    assert not MarketTrader(wallet, built.contracts, dear).sell(got).ok
 
 
 async def test_a_dear_pool_does_not_hide_a_creators_tax(ctx: Context, rpc: SyncRpc, built: Built) -> None:
@@ -62,7 +62,9 @@ async def test_a_hook_that_lets_nobody_sell_at_a_gain_is_never_ok(
         seen = await look(ctx, token)
         assert seen.said() == ("cannot_sell", "danger"), seen.judgement.verdict.text
     market = Market(token, ZERO, "", 3000, 60, hook)
-    first, second = (Trader(Wallet(rpc, built.contracts, n), built.contracts, market) for n in ("one", "two"))
+    first, second = (
+        MarketTrader(Wallet(rpc, built.contracts, n), built.contracts, market) for n in ("one", "two")
+    )
     got = first.buy(PROBE_WEI)
     assert got is not None
     snapshot = rpc.call("evm_snapshot")

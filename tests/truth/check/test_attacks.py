@@ -32,7 +32,7 @@ from support.attacks import (
     real_trade,
 )
 from support.nodes import node_of
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Wallet
 
 BOUND_S = 10.0
@@ -59,7 +59,7 @@ async def test_an_absurdly_dear_pool_beside_a_fair_one_decides_nothing(
     parties.token_alone(dear, tokens_per_eth, tokens_raw)
     after = await look(ctx, token)
     assert_undisturbed(rpc, built, token, before, after)
-    got = Trader(Wallet(rpc, built.contracts, "dear"), built.contracts, dear).buy(PROBE_WEI)
+    got = MarketTrader(Wallet(rpc, built.contracts, "dear"), built.contracts, dear).buy(PROBE_WEI)
     assert got is not None
     assert got * 900 < after.bought().received_raw
 
@@ -70,13 +70,13 @@ async def test_tokens_of_the_fair_pool_take_what_was_paid_in_a_dear_one(rpc: Syn
     token = parties.honest(FAIR)
     dear = Market(token, ZERO, "", 100, 1)
     parties.token_alone(dear, 35_000, 10**6 * ETH)
-    victim = Trader(Wallet(rpc, built.contracts, "victim"), built.contracts, dear)
+    victim = MarketTrader(Wallet(rpc, built.contracts, "victim"), built.contracts, dear)
     got = victim.buy(PROBE_WEI)
     assert got is not None
     taker = Wallet(rpc, built.contracts, "taker")
     cheap = taker.buy(token, "weth", FAIR.fee_pips, PROBE_WEI // 500)
     assert cheap is not None
-    taken = Trader(taker, built.contracts, dear).sell(min(cheap, got))
+    taken = MarketTrader(taker, built.contracts, dear).sell(min(cheap, got))
     assert taken.back_raw > PROBE_WEI * 99 // 100
     assert not victim.sell(got).ok
 
@@ -94,7 +94,7 @@ async def test_a_crowd_of_cheap_pools_with_a_fee_of_nine_tenths_leaves_the_fair_
     after = await look(ctx, token)
     assert len(after.evidence.venues) == POLICY.most_venues
     assert_undisturbed(rpc, built, token, before, after)
-    trader = Trader(Wallet(rpc, built.contracts, "crowded"), built.contracts, crowd[0])
+    trader = MarketTrader(Wallet(rpc, built.contracts, "crowded"), built.contracts, crowd[0])
     got = trader.buy(PROBE_WEI)
     assert got is not None
     assert got > after.bought().received_raw
@@ -115,7 +115,7 @@ async def test_a_pool_that_pays_the_buyer_back_leaves_the_answer_alone(
     parties.token_alone(generous, 35, 10**6)
     assert_undisturbed(rpc, built, token, before, await look(ctx, token))
     wallet = Wallet(rpc, built.contracts, "paid back")
-    assert Trader(wallet, built.contracts, generous).buy(PROBE_WEI)
+    assert MarketTrader(wallet, built.contracts, generous).buy(PROBE_WEI)
     assert wallet.eth() > 10 * ETH - PROBE_WEI // 10
 
 
@@ -135,7 +135,7 @@ async def test_hooks_that_flood_cost_an_honest_token_nothing(
     after = await look(ctx, token)
     assert time.perf_counter() - started < BOUND_S
     assert_undisturbed(rpc, built, token, before, after)
-    trader = Trader(Wallet(rpc, built.contracts, "flooded"), built.contracts, floods[0])
+    trader = MarketTrader(Wallet(rpc, built.contracts, "flooded"), built.contracts, floods[0])
     got = trader.buy(PROBE_WEI)
     assert (got is not None) is on_sell
     assert not got or not trader.sell(got).ok
@@ -157,7 +157,7 @@ async def test_hooks_that_burn_gas_cost_an_honest_token_little_time(
     assert time.perf_counter() - started < BOUND_S
     assert_undisturbed(rpc, built, token, before, after)
     assert after.evidence.left_out == 0
-    trader = Trader(Wallet(rpc, built.contracts, "burnt"), built.contracts, burning[0])
+    trader = MarketTrader(Wallet(rpc, built.contracts, "burnt"), built.contracts, burning[0])
     assert trader.buy(PROBE_WEI) is None
 
 
@@ -176,7 +176,7 @@ async def test_a_hook_that_is_kind_at_first_does_not_win_over_the_launchpads_own
     assert_undisturbed(rpc, built, token, before, after)
     fill = real_trade(rpc, built, token, after, after_s=3600)
     assert loss_bps(after.bought().paid_raw, fill.back_raw) < 250
-    trader = Trader(Wallet(rpc, built.contracts, "kind"), built.contracts, kind)
+    trader = MarketTrader(Wallet(rpc, built.contracts, "kind"), built.contracts, kind)
     got = trader.buy(PROBE_WEI)
     assert got is not None
     pass_time(rpc, 3600)
@@ -201,7 +201,7 @@ async def test_a_pool_with_eth_alone_does_not_set_what_a_share_is_worth(
     parties, wallet = Parties(rpc, built), Wallet(rpc, built.contracts, "shareholder")
     offered_raw = after.bought().offered_raw
     parties.give(share, wallet.address, offered_raw)
-    trader = Trader(wallet, built.contracts, after.market())
+    trader = MarketTrader(wallet, built.contracts, after.market())
     got = trader.buy(offered_raw)
     assert got == after.bought().received_raw
     pass_time(rpc, 13)

@@ -33,7 +33,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built, DevnetFolders
 from support.gathering import gather_evidence
 from support.mining import by_hand
-from support.wallet import Place, Wallet
+from support.wallet import PoolSpec, Wallet
 
 PROBE_WEI, TENTH_WEI = 10**17, 10**16
 FEE_PIPS = 10_000
@@ -154,7 +154,7 @@ def test_in_the_launch_block_only_its_creator_buys(rpc: SyncRpc, built: Built) -
     token = launch_first(launcher, factory, "Rush", "RSH", TENTH_WEI)
     assert rpc.call("evm_revert", snapshot)
     wallet = Wallet(rpc, built.contracts, "in a hurry")
-    (buy,) = wallet.buy_steps(token, Place("weth", FEE_PIPS), TENTH_WEI)
+    (buy,) = wallet.buy_steps(token, PoolSpec("weth", FEE_PIPS), TENTH_WEI)
     with by_hand(rpc):
         # The launch pays the higher tip, so it comes first.
         launched = {"from": launcher.account, "to": factory, "data": calldata(LAUNCH, "Rush", "RSH")}

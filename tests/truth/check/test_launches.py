@@ -30,7 +30,7 @@ from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest, cu
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.gathering import gather_evidence
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Wallet
 
 ON_CURVE = ("curve", "curve_taxed", "curve_usdg", "curve_other", "curve_nearly_full")
@@ -92,7 +92,7 @@ async def test_every_cell_is_what_a_wallet_meets(ctx: Context, rpc: SyncRpc, bui
     (venue,) = evidence.venues
     size, bought = main_buy(venue)
     wallet = Wallet(rpc, built.contracts, f"truth {key}")
-    trader = Trader(wallet, built.contracts, market_of(venue, token))
+    trader = MarketTrader(wallet, built.contracts, market_of(venue, token))
     with_money(rpc, built, wallet, trader.market.quote, bought.offered_raw)
     assert trader.buy(bought.offered_raw) == bought.received_raw
     since_s, compared = now_s(rpc), 0
@@ -284,7 +284,9 @@ async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: CurveTo
     assert isinstance(probe, CompletedBuy)
     snapshot = rpc.call("evm_snapshot")
     rpc.call("evm_setNextBlockTimestamp", evidence.block.timestamp_s + 1)
-    assert Trader(wallet, built.contracts, market_of(venue, made.token)).buy(10**17) == probe.received_raw
+    assert (
+        MarketTrader(wallet, built.contracts, market_of(venue, made.token)).buy(10**17) == probe.received_raw
+    )
     rpc.call("evm_mine")
     assert rpc.call("evm_revert", snapshot)
 

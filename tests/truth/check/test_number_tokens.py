@@ -16,7 +16,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
 from support.gathering import gather_evidence
-from support.wallet import Place, Wallet, calldata
+from support.wallet import PoolSpec, Wallet, calldata
 from truth.check.test_truth import DELAYS_S, Reality, compare_cells, expected, probe_raw
 from truth.number_tokens import NUMBER_TOKENS, V4_USDG, Maker, hex40
 from truth.number_wallets import small_chain, trade_all
@@ -120,7 +120,7 @@ async def test_what_those_behind_a_share_can_do_is_named_and_stops_real_wallets(
         maker.configure(token, str(signature), *values)
         met.append(sells())
     assert met == [True, False, True, False, True]
-    steps = wallet.sell_steps(token, Place(pool.quote, pool.fee_pips, pool.version), wallet.tokens(token))
+    steps = wallet.sell_steps(token, PoolSpec(pool.quote, pool.fee_pips, pool.version), wallet.tokens(token))
     if kind == "beacon":
         maker.configure(beacon, "upgradeTo(address)", hex40(maker.contract("hostile/not_a_token")))
     *_, sold = [wallet.send(step.to, step.data, step.value_wei).ok for step in steps]

@@ -24,7 +24,7 @@ from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.gathering import gather_evidence
-from support.wallet import Fill, Place, Wallet
+from support.wallet import Fill, PoolSpec, Wallet
 from truth.animals import V4, Animal
 
 PROBE_WEI = 10**17
@@ -32,7 +32,7 @@ RENOUNCED = (("renounceOwnership()", ()),)
 
 
 @dataclass(frozen=True)
-class Case:
+class OwnerCallCase:
     """A token, what one may read of it, and the end of the text of its deep check."""
 
     line: str
@@ -41,95 +41,95 @@ class Case:
 
 
 CASES = (
-    Case(
+    OwnerCallCase(
         "a switch for sales", Animal("pausable_owner"),
         "Its owner can stop you from selling (function setSelling(bool)).",
     ),
-    Case("a pause of everything", Animal("../tokens/paused"),
+    OwnerCallCase("a pause of everything", Animal("../tokens/paused"),
          "Its owner can stop you from selling (function pause())."),
-    Case(
+    OwnerCallCase(
         "an end of trading, for ever", Animal("owner_close"),
         "Its owner can stop you from selling (function closeTrading()).",
     ),
-    Case(
+    OwnerCallCase(
         "a list of wallets that cannot sell", Animal("blacklist_admin"),
         "Its owner can stop you from selling (function setBlacklist(address,bool)).",
     ),
-    Case(
+    OwnerCallCase(
         "a fee without a bound", Animal("fee_admin"),
         "Its owner can stop you from selling (function setFee(uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "a fee without a bound", Animal("fee_admin", pools=V4),
         "Its owner can stop you from selling (function setFee(uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "a tax on sales, at most 99 %", Animal("owner_sell_tax"),
         "Its owner can stop you from selling (function setSellTax(uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "a tax on sales, at most 99 %", Animal("owner_sell_tax", pools=V4),
         "Its owner can raise your loss to 99.01 % (function setSellTax(uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "taxes on purchases and sales without a bound", Animal("tax_by_direction", (500, 0)),
         "Its owner can stop you from selling (function setTaxes(uint256,uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "taxes on purchases and sales without a bound", Animal("tax_by_direction", (300, 700), V4),
         "Its owner can stop you from selling (function setTaxes(uint256,uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "a ceiling on what sells at once", Animal("owner_max_tx"),
         "Its owner can stop you from selling (function setMaxTx(uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "a wait before the sale", Animal("owner_cooldown"),
         "Its owner can stop you from selling (function setCooldown(uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "taking anybody's tokens", Animal("pull_owner"),
         "Its owner can stop you from selling (function seize(address,uint256)).",
     ),
-    Case(
+    OwnerCallCase(
         "a function whose name says nothing", Animal("owner_unguessable"),
         "Its owner can stop you from selling (a function whose name is not known, 0xd7b492fb).",
     ),
-    Case(
+    OwnerCallCase(
         "a stop that takes a secret number", Animal("owner_password"),
         "We could not tell what its owner can change. We also called 1 function as 1 other account and as a "
         "new wallet: no call was accepted.",
     ),
-    Case(
+    OwnerCallCase(
         "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless"),
         "We tried 5 functions of its owner: none stopped the sell.",
     ),
-    Case(
+    OwnerCallCase(
         "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless", pools=V4),
         "We tried 5 functions of its owner: none stopped the sell.",
     ),
-    Case(
+    OwnerCallCase(
         "no harm: makes tokens", Animal("mintable"),
         "We tried 1 function of its owner: it did not stop the sell.",
     ),
-    Case(
+    OwnerCallCase(
         "an owner without functions", Animal("max_wallet", (100,)),
         "Its owner has no function that we could test.",
     ),
-    Case(
+    OwnerCallCase(
         "an end of trading, and the owner has renounced", Animal("owner_close", calls=RENOUNCED),
         "Its owner is a burn address; we called 2 functions as 1 other account and as a new wallet: no call "
         "was accepted.",
     ),
-    Case(
+    OwnerCallCase(
         "no owner", Animal("../tokens/plain"),
         "It names no owner, and it has no function that we could test.",
     ),
-    Case(
+    OwnerCallCase(
         "no owner", Animal("../tokens/plain", pools=V4),
         "It names no owner, and it has no function that we could test.",
     ),
-    Case("cannot be sold as it is", Animal("whitelist_sell"), ""),
+    OwnerCallCase("cannot be sold as it is", Animal("whitelist_sell"), ""),
 )  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def test_every_trap_of_an_owner_but_the_secret_one_is_named() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.animal.source}v{c.animal.pools[0].version}")
 async def test_what_is_named_really_happens_and_what_is_not_does_not(
-    ctx: Context, rpc: SyncRpc, built: Built, case: Case
+    ctx: Context, rpc: SyncRpc, built: Built, case: OwnerCallCase
 ) -> None:
     animal, deployer = case.animal, ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     story = animal.story()
@@ -223,7 +223,7 @@ def _sold_after(
     now_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
     rpc.call("evm_setNextBlockTimestamp", now_s + 13)
     rpc.call("evm_mine")
-    place = Place(pool.quote, pool.fee_pips, pool.version)
+    place = PoolSpec(pool.quote, pool.fee_pips, pool.version)
     *approvals, swap = wallet.sell_steps(token, place, bought)
     for step in approvals:
         wallet.send(step.to, step.data)

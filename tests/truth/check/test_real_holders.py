@@ -44,7 +44,7 @@ def nothing(_: list[str]) -> Calls:
 
 
 @dataclass(frozen=True)
-class Case:
+class HolderCase:
     """A token, what its owner does to those who hold it, and what the deep check says. ``wei``: what each
     holder paid; ``sells_first``: a tenth of what he got, at once; ``names`` it in tests."""
 
@@ -59,61 +59,61 @@ class Case:
 
 CAUGHT = ("cannot_sell", "danger")
 CASES = (
-    Case(
+    HolderCase(
         "all are listed", Animal("caught_after_buy"), listed(4), CAUGHT,
         "4 of 4 real holders cannot sell it, though a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "half are listed, v4", Animal("caught_after_buy", pools=V4), listed(2), CAUGHT,
         "2 of 4 real holders cannot sell it, though a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "one is listed", Animal("caught_after_buy"), listed(1), ("ok", "warn"),
         "1 of 4 real holders cannot sell it, though a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "nobody is listed", Animal("caught_after_buy"), nothing, ("ok", "ok"),
         "4 real holders can sell it as a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "a new epoch", Animal("epochs"), lambda _: [("begin()", ())], CAUGHT,
         "4 of 4 real holders cannot sell it, though a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "a tax of 90 % each, v4", Animal("taxed_holders", pools=V4), taxed(4, 9000), CAUGHT,
         "4 of 4 real holders get up to ",
     ),
-    Case(
+    HolderCase(
         "a tax of 20 % on some, v4", Animal("taxed_holders", pools=V4), taxed(3, 2000), ("ok", "warn"),
         "Some of 4 real holders get up to ",
     ),
-    Case(
+    HolderCase(
         "one sale a day, and all have sold", Animal("holders_wait"), nothing, ("ok", "warn"),
         "4 of 4 real holders can sell it only after a day.", sells_first=True,
     ),
-    Case(
+    HolderCase(
         "no trap", Animal("../tokens/plain"), nothing, ("ok", "ok"),
         "4 real holders can sell it as a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "a pool so thin that a sale moves it by half", Animal(
             "../tokens/plain", pools=(PoolPlan("weth", quote_milli=150),)
         ), nothing, ("thin_pool", "warn"), "3 real holders can sell it as a new wallet can.",
         wei=(10**16, 10**16, 5 * 10**15),
     ),
-    Case(
+    HolderCase(
         "a ceiling on what sells at once", Animal("owner_max_tx"), nothing, ("ok", "ok"),
         "4 real holders can sell it as a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "a fee on every sale", Animal("../tokens/transfer_tax", (500,), V4), nothing, ("ok", "ok"),
         "4 real holders can sell it as a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "balances that shrink", Animal("rebase_down", (100, 3600), V4), nothing, ("ok", "ok"),
         "4 real holders can sell it as a new wallet can.",
     ),
-    Case(
+    HolderCase(
         "a share of every sale for holders", Animal("reflection", (200,), V4), nothing, ("ok", "ok"),
         "4 real holders can sell it as a new wallet can.",
     ),
@@ -121,7 +121,7 @@ CASES = (
 
 
 @dataclass(frozen=True)
-class Stage:
+class StagedToken:
     """A token on the chain, and who holds it. ``since``: the block before it."""
 
     token: str
@@ -131,7 +131,7 @@ class Stage:
     since: int
 
 
-def staged(rpc: SyncRpc, built: Built, case: Case) -> Stage:
+def staged(rpc: SyncRpc, built: Built, case: HolderCase) -> StagedToken:
     """Puts the token out, has the wallets buy, and the owner do what he does."""
     since = int(rpc.call("eth_blockNumber"), 16)
     story, deployer = case.animal.story(), ContractDeployer(rpc, rpc.call("eth_accounts")[0])
@@ -150,11 +150,11 @@ def staged(rpc: SyncRpc, built: Built, case: Case) -> Stage:
     for signature, values in case.does([wallet.address for wallet in wallets]):
         deployer.send(token, calldata(signature, *values))
     deployer.check_receipts()
-    return Stage(token, pool, deployer, wallets, since)
+    return StagedToken(token, pool, deployer, wallets, since)
 
 
 async def deep(
-    ctx: Context, rpc: SyncRpc, built: Built, server_url: str, stage: Stage, trips: int
+    ctx: Context, rpc: SyncRpc, built: Built, server_url: str, stage: StagedToken, trips: int
 ) -> Evidence:
     """The evidence of a deep check over an index that followed the trades; in ``trips``, no more."""
     newest, meter = int(rpc.call("eth_blockNumber"), 16), Meter()
@@ -170,7 +170,7 @@ async def deep(
     return evidence
 
 
-def really(rpc: SyncRpc, built: Built, stage: Stage, holder: str, after_s: int) -> int | None:
+def really(rpc: SyncRpc, built: Built, stage: StagedToken, holder: str, after_s: int) -> int | None:
     """What a holder really loses, so long after the fresh wallet's purchase, of what that wallet really gets
     for as many, in hundredths of a percent; None where the sale is refused."""
     pool, token = stage.pool, stage.token
@@ -202,7 +202,7 @@ def _as_it_really_is(said: int | Missing | None, met: int | None) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.names)
 async def test_what_a_deep_check_says_of_holders_is_what_they_really_meet(
-    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, case: Case
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, case: HolderCase
 ) -> None:
     stage = staged(rpc, built, case)
     # Nobody sells in ten pieces where one sale a day is all: that takes an isolation round.

@@ -14,7 +14,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from support.gathering import gather_evidence
-from support.wallet import Place, Wallet
+from support.wallet import PoolSpec, Wallet
 from truth.animals import ANIMALS, BY_MANNER, Animal, put
 from truth.check.test_truth import expected, probe_raw, trade
 
@@ -101,7 +101,7 @@ def test_a_real_wallet_sells_six_seconds_after_its_approval_and_at_no_other_seco
     token = put(rpc, built.contracts, Animal("detect_approval_age", (6,)))
     wallet = Wallet(rpc, built.contracts, "punctual")
     assert wallet.buy(token, "weth", 3000, 10**17)
-    approve, sell = wallet.sell_steps(token, Place("weth", 3000), wallet.tokens(token))
+    approve, sell = wallet.sell_steps(token, PoolSpec("weth", 3000), wallet.tokens(token))
     assert wallet.send(approve.to, approve.data).ok
     approved_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
     rpc.call("evm_setNextBlockTimestamp", approved_s + after_s)

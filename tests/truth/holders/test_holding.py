@@ -10,20 +10,19 @@ from roundtrip.chain.holders.first_block import NoArchive
 from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.services.holders import book_reader, sources
-from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.holders import sources
 from roundtrip.services.holders.collect import gather_holders
-from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.book_cache import ReadBounds
 from support import holding_expected as expected
 from support.actors import ETH, Act
-from support.holding import DEAD, SUPPLY, TOKEN, V3, V4, ZERO, Held, Stage
+from support.holding import DEAD, SUPPLY, TOKEN, V3, V4, ZERO, Held, HoldersStage
 from support.holding_asked import Holding
 from support.holding_expected import did, whole
 
 MILLION = 10**6 * TOKEN
 
 
-def plain(stage: Stage) -> Held:
+def plain(stage: HoldersStage) -> Held:
     """A token whose deployer puts four fifths of it into a v3 pool with 20 eth."""
     deployer = stage.wallet("deployer")
     held = stage.books(deployer)
@@ -289,7 +288,7 @@ async def test_a_token_that_a_contract_made(holding: Holding) -> None:
     await holding.says(held, whole(held) | {"deployer": expected.deployer(held, "launch_tx", "holds_some")})
 
 
-def an_older_token(stage: Stage, minter: str, monkeypatch: pytest.MonkeyPatch) -> Held:
+def an_older_token(stage: HoldersStage, minter: str, monkeypatch: pytest.MonkeyPatch) -> Held:
     """Of which nobody can find out how old: its code came without a word."""
 
     async def no_archive(node: RpcNode, token: Address, high: BlockRef) -> None:
@@ -332,8 +331,8 @@ async def test_nor_while_it_is_being_read(holding: Holding, monkeypatch: pytest.
     held.one_by_one(*(held.buy(one, ETH // 100) for one in stage.wallets("late", 30)))
     await holding.follow()
     await holding.ctx.heads.refresh()
-    monkeypatch.setattr(book_cache, "new_width", lambda: Width(10, 10))
-    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(20, 60.0))
+    holding.ctx.books.limits.new_width = lambda: Width(10, 10)
+    holding.ctx.books.limits.at_once = ReadBounds(20, 60.0)
     found = await gather_holders(holding.ctx, Address(held.token), Meter())
     assert (found.status, found.launch is None) == ("reading", False)
     assert found.inputs is not None

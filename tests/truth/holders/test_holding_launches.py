@@ -11,10 +11,10 @@ from roundtrip.domain.holders.findings import MAX_FUNDED
 from roundtrip.services.holders import funding as kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, What, deeds_data
-from support.holding import TOKEN, Held, Stage
+from support.holding import TOKEN, Held, HoldersStage
 from support.holding_asked import Holding
 from support.holding_expected import whole
-from support.wallet import Step
+from support.wallet import UnsignedStep
 from truth.told_holders import tagged
 
 DAY_S = 86_400
@@ -68,7 +68,7 @@ async def test_what_a_sniper_bought_later_is_not_sniped_and_what_he_gave_away_no
 # --- trading before the first large buy ---------------------------------------------------------------
 
 
-def traded_before(stage: Stage, *first_buyers: str) -> tuple[Held, int]:
+def traded_before(stage: HoldersStage, *first_buyers: str) -> tuple[Held, int]:
     """A token in a v3 pool of which each of them bought a little, one window after another; and the block of
     the first of these buys."""
     deployer = stage.wallet("deployer")
@@ -147,7 +147,7 @@ async def test_who_the_deployer_paid_or_gave_tokens_cannot_open_trading_for_a_sn
 # --- bundles ----------------------------------------------------------------------------------------
 
 
-def launched_for(stage: Stage, buyers: list[str]) -> tuple[Held, int]:
+def launched_for(stage: HoldersStage, buyers: list[str]) -> tuple[Held, int]:
     """A launch that each of them buys in its window, each in a transaction of his own."""
     held = stage.launched(stage.wallet("deployer"), exempt=tuple(buyers))
     launched = stage.number()
@@ -278,7 +278,7 @@ async def test_operations_of_an_entry_point_group_nobody(holding: Holding) -> No
     held = stage.launched(stage.wallet("deployer"), exempt=tuple(accounts))
     launched = stage.number()
     steps = [held.buy_step(ETH // 10, one) for one in accounts]
-    step = Step(entry_point, deeds_data(steps, accounts), 3 * ETH // 10)
+    step = UnsignedStep(entry_point, deeds_data(steps, accounts), 3 * ETH // 10)
     does: tuple[tuple[str, What], ...] = tuple((one, "bought") for one in accounts)
     held.do(Act(bundler, step, does, 12_000_000))
     found = await holding.says(
@@ -391,7 +391,7 @@ async def test_who_sent_a_launch_that_a_contract_made_is_its_creator(holding: Ho
     creator, buyer = stage.wallets("creator", 2)
     hands = stage.hands(creator)
     held, launch = stage.launch_act(hands, 1)
-    step = Step(hands, deeds_data([launch.step]), launch.step.value_wei)
+    step = UnsignedStep(hands, deeds_data([launch.step]), launch.step.value_wei)
     held.do(Act(creator, step, gas=12_000_000))
     stage.pass_blocks(31)
     held.one_by_one(held.buy(creator, ETH // 10), held.buy(buyer, ETH // 5))

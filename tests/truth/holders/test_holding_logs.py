@@ -9,7 +9,7 @@ import pytest
 
 from support import holding_expected as expected
 from support.actors import ETH, Act
-from support.holding import DEAD, SUPPLY, TOKEN, ZERO, Held, Stage
+from support.holding import DEAD, SUPPLY, TOKEN, ZERO, Held, HoldersStage
 from support.holding_asked import Holding
 from support.holding_expected import whole
 
@@ -20,10 +20,10 @@ MILLION = 10**6 * TOKEN
 # --- logs that lie ------------------------------------------------------------------------------------
 
 
-def of(source: str, *extra: int) -> Callable[[Stage], Held]:
+def of(source: str, *extra: int) -> Callable[[HoldersStage], Held]:
     """A token of ours in a v3 pool."""
 
-    def put(stage: Stage) -> Held:
+    def put(stage: HoldersStage) -> Held:
         deployer = stage.wallet("deployer")
         held = stage.books(deployer, source, extra)
         held.pool(deployer, SUPPLY // 2, 20 * ETH)
@@ -107,7 +107,7 @@ NAMES = (
 
 @pytest.mark.parametrize(("put", "lies"), LIES, ids=NAMES)
 async def test_where_the_log_lies_balances_count(
-    holding: Holding, put: Callable[[Stage], Held], lies: Callable[[Held, str], None]
+    holding: Holding, put: Callable[[HoldersStage], Held], lies: Callable[[Held, str], None]
 ) -> None:
     held = put(holding.stage)
     buyer, other = holding.stage.wallets("buyer", 2)
@@ -228,14 +228,14 @@ def act(held: Held, dice: Random, wallets: list[str]) -> Act | None:
     return held.mint(who, MILLION) if what == "mint" else held.burn(who, _some(dice, has // 3 + 1))
 
 
-def curve(stage: Stage) -> Held:
+def curve(stage: HoldersStage) -> Held:
     return stage.launched(stage.wallet("deployer"), ETH // 10)
 
 
 @pytest.mark.parametrize("put", [of(BOOKS), curve], ids=["v3", "curve"])
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_whatever_is_done_the_books_are_right(
-    holding: Holding, put: Callable[[Stage], Held], seed: int
+    holding: Holding, put: Callable[[HoldersStage], Held], seed: int
 ) -> None:
     dice, stage = Random(seed), holding.stage
     held = put(stage)

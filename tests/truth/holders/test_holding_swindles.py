@@ -11,17 +11,17 @@ from roundtrip_development.devnet.deploy import calldata
 from support import holding_expected as expected
 from support.actors import ETH, Act, deeds_data
 from support.databases import connected
-from support.holding import DEAD, SUPPLY, TOKEN, V4, ZERO, Held, Stage
+from support.holding import DEAD, SUPPLY, TOKEN, V4, ZERO, Held, HoldersStage
 from support.holding_asked import Holding
 from support.made_index import MadeIndex
-from support.wallet import Step
+from support.wallet import UnsignedStep
 from truth.told_holders import rank, tagged
 
 MILLION = 10**6 * TOKEN
 KEY = "(address,address,uint24,int24,address)"
 
 
-def traded(stage: Stage, part: int = 8) -> Held:
+def traded(stage: HoldersStage, part: int = 8) -> Held:
     """A token of which so many tenths lie in a pool."""
     deployer = stage.wallet("deployer")
     held = stage.books(deployer)
@@ -118,7 +118,7 @@ async def test_who_was_paid_by_a_contract_before_is_not_tied_by_a_wei(holding: H
     hands = stage.hands(bridge)
     victims = [stage.wallet(f"victim {n}", 0) for n in range(3)]
     for victim in victims:
-        stage.send(bridge, hands, deeds_data([Step(victim, "0x", 10 * ETH)]), 10 * ETH)
+        stage.send(bridge, hands, deeds_data([UnsignedStep(victim, "0x", 10 * ETH)]), 10 * ETH)
     stage.pass_blocks(3)
     # More than dust: only what they had before tells.
     for victim in victims:
@@ -198,7 +198,7 @@ async def test_who_was_paid_by_a_contract_long_ago_is_not_fresh(holding: Holding
     stage = holding.stage
     bridge = stage.wallet("bridge")
     hands, old = stage.hands(bridge), stage.wallet("old one", 0)
-    stage.send(bridge, hands, deeds_data([Step(old, "0x", 10 * ETH)]), 10 * ETH)
+    stage.send(bridge, hands, deeds_data([UnsignedStep(old, "0x", 10 * ETH)]), 10 * ETH)
     stage.pass_s(30 * 86_400)
     held = stage.launched(stage.wallet("deployer"))
     stage.pass_blocks(31)
@@ -343,7 +343,7 @@ async def test_empty_pools_of_a_stranger_take_nothing_from_it(holding: Holding) 
     acts = []
     for n in range(260):
         data = calldata(f"initialize({KEY},uint160)", (ZERO, held.token, 7000 + n, 60, ZERO), 2**96)
-        acts.append(Act(stranger, Step(manager, data), gas=100_000))
+        acts.append(Act(stranger, UnsignedStep(manager, data), gas=100_000))
     for first in range(0, len(acts), 65):
         stage.block(acts[first : first + 65])
     await holding.says(held, {"status": "complete", "holders": expected.counted(held)})

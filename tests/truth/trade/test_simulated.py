@@ -10,10 +10,10 @@ from roundtrip_development.devnet.stories import STORIES
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
-from support.wallet import Place, Step
+from support.wallet import PoolSpec, UnsignedStep
 from truth.animals import ANIMALS, V3, V4, Animal
 from truth.check.test_launches import HOOKED, IN_POOL, ON_CURVE
-from truth.simulated import Spot, Trip, spot_of, trip
+from truth.simulated import TokenSpot, Trip, spot_of, trip
 
 TRADED = [
     story.key for story in STORIES if story.pools and story.key not in ("loops_on_balance", "empty_pool")
@@ -25,7 +25,7 @@ ZOO = list({(one.source, one.pools[0].version): one for one in ANIMALS if one.so
 """The others are dear to run and do nothing here that they do not do in a check."""
 
 
-def places(ctx: Context, built: Built, token: str) -> list[Spot]:
+def places(ctx: Context, built: Built, token: str) -> list[TokenSpot]:
     """Everywhere it trades for money."""
     assert ctx.heads.venue_index is not None
     return [spot_of(built, venue) for venue in ctx.heads.venue_index.venues_of(Address(token))]
@@ -91,9 +91,10 @@ async def test_a_buy_that_sells_the_curve_out_is_sold_in_its_pool_for_real(
     ctx: Context, rpc: SyncRpc, built: Built
 ) -> None:
     token, factory = built.tokens[CLOSING], built.contracts["launchpadFactory"]
-    pool = Spot("eth", Place("eth", 0, 4, 200, built.contracts["launchpadHook"]))
+    pool = TokenSpot("eth", PoolSpec("eth", 0, 4, 200, built.contracts["launchpadHook"]))
     opening = tuple(
-        Step(factory, calldata(f"{name}(address)", token)) for name in ("graduate", "createGraduatedPool")
+        UnsignedStep(factory, calldata(f"{name}(address)", token))
+        for name in ("graduate", "createGraduatedPool")
     )
     (curve,) = places(ctx, built, token)
     made = await trip(ctx, rpc, built, token, [pool], curve, opening)

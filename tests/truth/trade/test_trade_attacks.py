@@ -10,13 +10,13 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.attacks import FAIR, Parties
 from support.signing import Signer, prepared
-from support.simulated import Said, approve, simulated, transfer
+from support.simulated import SimulatedAnswer, approve, simulated, transfer
 from support.swindles import ETH, Swindles, asked_uint, buy_order, for_real, sent_with
-from support.wallet import Place, Step, calldata
+from support.wallet import PoolSpec, UnsignedStep, calldata
 
 DOLLARS = 1000 * 10**6
 MUCH = 16_000_000
-V3 = Place("weth", 3000)
+V3 = PoolSpec("weth", 3000)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def swindles(rpc: SyncRpc, parties: Parties, tmp_path_factory: pytest.TempPathFa
     return Swindles(rpc, parties, tmp_path_factory.mktemp("swindles"))
 
 
-async def said_of(ctx: Context, wallet: Signer, *steps: Step) -> Said:
+async def said_of(ctx: Context, wallet: Signer, *steps: UnsignedStep) -> SimulatedAnswer:
     """On the newest block."""
     await ctx.heads.refresh()
     return await simulated(ctx, wallet.address, *steps)
@@ -64,7 +64,7 @@ async def test_asking_for_balances_changes_nothing(
     """A balanceOf that is no view tells the contract that somebody looks."""
     swindler = swindles.swindler()
     usdg = robbed(built, wallet, swindler)
-    step = Step(swindler, calldata("take_unless_asked(address,uint256)", usdg, DOLLARS))
+    step = UnsignedStep(swindler, calldata("take_unless_asked(address,uint256)", usdg, DOLLARS))
     result = await said_of(ctx, wallet, step)
     assert (result.code, result.spent()) == ("nothing_received", {"usdg": DOLLARS}), result.text
     with for_real(rpc):
@@ -79,7 +79,7 @@ async def test_a_buy_that_takes_more_unless_it_is_asked(
     parties.give(token, swindler, 10**25)
     usdg = robbed(built, wallet, swindler)
     signature = "trade_unless_asked(address,uint256,address,uint256)"
-    step = Step(swindler, calldata(signature, token, 34 * 10**23, usdg, DOLLARS), ETH // 10)
+    step = UnsignedStep(swindler, calldata(signature, token, 34 * 10**23, usdg, DOLLARS), ETH // 10)
     result = await said_of(ctx, wallet, step)
     assert result.spent() == {"eth": ETH // 10, "usdg": DOLLARS}
     assert result.code == "heavy_loss", result.text
@@ -108,11 +108,11 @@ async def test_what_is_taken_at_some_gas_limit_is_no_pass(
     swindler, signature = swindles.swindler(), "take_between(address,uint256,uint256,uint256,uint256)"
     usdg = robbed(built, wallet, swindler)
     if of_use:
-        never = Step(swindler, calldata(signature, usdg, DOLLARS, 1, 0, work))
+        never = UnsignedStep(swindler, calldata(signature, usdg, DOLLARS, 1, 0, work))
         with for_real(rpc):
             used = sent_with(rpc, wallet, never, MUCH).gas_used
         least, most = used * least // 100, used * most // 100
-    step = Step(swindler, calldata(signature, usdg, DOLLARS, least, most, work))
+    step = UnsignedStep(swindler, calldata(signature, usdg, DOLLARS, least, most, work))
     result = await said_of(ctx, wallet, step)
     assert result.level != "ok", result.text
     with for_real(rpc):
@@ -128,7 +128,7 @@ async def test_calls_that_must_leave_gas_are_no_trap(
     token, relayer = parties.honest(FAIR), swindles.swindler()
     parties.give(token, relayer, 10**25)
     data = calldata("relay(address,uint256,uint256)", token, 34 * 10**23, left)
-    result = await said_of(ctx, wallet, Step(relayer, data, ETH // 10))
+    result = await said_of(ctx, wallet, UnsignedStep(relayer, data, ETH // 10))
     assert (result.code, result.received()) == ("ok", {token: 34 * 10**23}), result.text
     with for_real(rpc):
         assert wallet.send(relayer, data, ETH // 10).ok
@@ -141,7 +141,7 @@ async def test_megabytes_of_events_count(
     """What the caller's own calls make the chain's answer too large is no fault of the chain's."""
     token, ranter = parties.honest(FAIR), swindles.swindler()
     parties.give(token, ranter, 10**25)
-    step = Step(ranter, calldata("rant(address,uint256,uint256)", token, 10**22, 50))
+    step = UnsignedStep(ranter, calldata("rant(address,uint256,uint256)", token, 10**22, 50))
     result = await said_of(ctx, wallet, *[step] * 6)
     assert (result.code, result.level) == ("unproven", "unknown"), result.text
     assert result.counted is True
@@ -237,8 +237,11 @@ async def test_a_dust_pool_makes_no_sell_fair(
     held = wallet.buy(token, "weth", 3000, ETH)
     assert held
     assert wallet.send(token, approve(token, buyer).data).ok
-    sell = Step(buyer, calldata("buy_cheap(address,uint256,uint256)", token, held, ETH // 1000))
-    swap = transfer(token, buyer, held), Step(buyer, calldata("give(address,uint256)", crumbs, 10**21))
+    sell = UnsignedStep(buyer, calldata("buy_cheap(address,uint256,uint256)", token, held, ETH // 1000))
+    swap = (
+        transfer(token, buyer, held),
+        UnsignedStep(buyer, calldata("give(address,uint256)", crumbs, 10**21)),
+    )
     for _ in ("without it", "with it"):
         assert (await said_of(ctx, wallet, sell)).code == "heavy_loss"
         assert (await said_of(ctx, wallet, *swap)).code == "heavy_loss"
@@ -264,7 +267,7 @@ async def test_a_price_pushed_up_within_the_call_is_no_price(
         buy_order(built.contracts, token, swindler, 60 * ETH),
         "bid_up(address,bytes,uint256,address,uint256)",
     )
-    step = Step(swindler, calldata(signature, router, order, 60 * ETH, token, raw), 5 * ETH)
+    step = UnsignedStep(swindler, calldata(signature, router, order, 60 * ETH, token, raw), 5 * ETH)
     result = await said_of(ctx, wallet, step)
     assert (result.code == "heavy_loss") or (closed and result.level == "unknown"), result.text
     assert result.received() == {token: raw}
@@ -312,7 +315,7 @@ async def test_tokens_for_an_item_are_not_for_nothing(
     token, swindler = parties.honest(FAIR), swindles.swindler()
     parties.give(token, swindler, 10**25)
     swindles.do(swindler, "hand_item(address)", wallet.address)
-    step = Step(swindler, calldata("give_for_item(address,uint256)", token, 10**20))
+    step = UnsignedStep(swindler, calldata("give_for_item(address,uint256)", token, 10**20))
     result = await said_of(ctx, wallet, step)
     assert result.level != "ok", result.text
     assert "for nothing" not in result.text
@@ -328,11 +331,11 @@ async def test_claims_on_the_pool_manager_are_told(
     manager, thief, raw = built.contracts["v4PoolManager"], swindles.who.account.lower(), 10**18
     swindles.claims(wallet.address, 5, raw)
     assert asked_uint(rpc, manager, "balanceOf(address,uint256)", wallet.address, 5) == raw
-    lent = Step(manager, calldata("approve(address,uint256,uint256)", thief, 5, raw))
+    lent = UnsignedStep(manager, calldata("approve(address,uint256,uint256)", thief, 5, raw))
     outcome = await said_of(ctx, wallet, lent)
     assert {(token, spender) for token, spender, _ in outcome.approvals()} == {(manager, thief)}
     assert outcome.text.startswith(f"It lets {thief}"), outcome.text
-    gone = Step(manager, calldata("transfer(address,uint256,uint256)", thief, 5, raw))
+    gone = UnsignedStep(manager, calldata("transfer(address,uint256,uint256)", thief, 5, raw))
     result = await said_of(ctx, wallet, gone)
     assert result.code == "nothing_received", result.text
     assert manager in result.text
@@ -350,7 +353,7 @@ async def test_an_approval_of_one_position_is_told(
     number = asked_uint(rpc, manager, "tokenOfOwnerByIndex(address,uint256)", owner.account, 0)
     moved = "transferFrom(address,address,uint256)"
     owner.receipt(owner.send(manager, calldata(moved, owner.account, wallet.address, number)))
-    step = Step(manager, calldata("approve(address,uint256)", thief, number))
+    step = UnsignedStep(manager, calldata("approve(address,uint256)", thief, number))
     result = await said_of(ctx, wallet, step)
     assert {(token, spender) for token, spender, _ in result.approvals()} == {(manager, thief)}
     assert result.text.startswith(f"It lets {thief} take an item of the collection {manager}"), result.text

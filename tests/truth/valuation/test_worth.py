@@ -17,7 +17,7 @@ from roundtrip_development.devnet.stories import PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
-from support.trader import Market, Trader
+from support.trader import Market, MarketTrader
 from support.wallet import Fill, Wallet
 from truth.animals import ANIMALS, V4, Animal
 from truth.cases import Case
@@ -50,7 +50,7 @@ def in_wei(ctx: Context, fill: Fill, quote: str) -> int:
 
 
 @dataclass(frozen=True)
-class Place:
+class BoughtPlace:
     """A token of the local chain, its only pool, and what is bought there."""
 
     key: str
@@ -59,19 +59,21 @@ class Place:
 
 
 PLACES = (
-    Place("plain", PoolPlan()),
-    Place("six_decimals", PoolPlan()),
-    Place("v4_eth", PoolPlan("eth", version=4)),
-    Place("v4_fee_on_sell", PoolPlan("eth", version=4)),
-    Place("usdg_pool", PoolPlan("usdg", 3000), 700 * 10**6),
-    Place("v4_usdg", PoolPlan("usdg", 500, version=4), 700 * 10**6),
-    Place("fee_on_buy", PoolPlan()),
-    Place("no_return_value", PoolPlan()),
+    BoughtPlace("plain", PoolPlan()),
+    BoughtPlace("six_decimals", PoolPlan()),
+    BoughtPlace("v4_eth", PoolPlan("eth", version=4)),
+    BoughtPlace("v4_fee_on_sell", PoolPlan("eth", version=4)),
+    BoughtPlace("usdg_pool", PoolPlan("usdg", 3000), 700 * 10**6),
+    BoughtPlace("v4_usdg", PoolPlan("usdg", 500, version=4), 700 * 10**6),
+    BoughtPlace("fee_on_buy", PoolPlan()),
+    BoughtPlace("no_return_value", PoolPlan()),
 )
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.key)
-async def test_it_is_what_a_real_wallet_gets(ctx: Context, rpc: SyncRpc, built: Built, place: Place) -> None:
+async def test_it_is_what_a_real_wallet_gets(
+    ctx: Context, rpc: SyncRpc, built: Built, place: BoughtPlace
+) -> None:
     """By its own tokens, and by as many that are given."""
     token, pool = built.tokens[place.key], place.pool
     wallet = Wallet(rpc, built.contracts, f"worth {place.key}")
@@ -113,7 +115,7 @@ async def test_a_launchs_tokens_are_worth_what_a_real_wallet_gets(
     paid_raw = 10**17 if venue.quote == "eth" else 350 * 10**6
     if venue.quote == "usdg":
         wallet.get_usdg(paid_raw)
-    trader = Trader(wallet, built.contracts, market)
+    trader = MarketTrader(wallet, built.contracts, market)
     assert trader.buy(paid_raw)
     held_raw = wallet.tokens(token)
     slot = await given(ctx, token)

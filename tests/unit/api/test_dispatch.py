@@ -37,6 +37,7 @@ from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
+from support.clocks import Clock
 from support.counting import Counts, Wall, account, hashed, key_of
 from unit.chain.samples import interpreters_recursion_limit
 
@@ -46,7 +47,7 @@ ALLOWANCES = Allowances(CallAllowance(3), CallAllowance(5, 100), CallAllowance(7
 CONTEXT = cast(Context, SimpleNamespace(measures=Measures(), chain_id=4663))
 
 
-class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DispatchParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Made up."""
 
     address: str
@@ -64,44 +65,36 @@ class Doubled(msgspec.Struct, frozen=True):
 Handler = Callable[[HandlerCall[Any]], Awaitable[UseCaseAnswer[Any]]]
 
 
-async def double(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
+async def double(call: HandlerCall[DispatchParams]) -> UseCaseAnswer[Doubled]:
     assert call.ctx is CONTEXT
     params = call.params
     return UseCaseAnswer(Doubled(params.address * 2 + params.manner, params.times), ttl_ms=1_000)
 
 
 def failing(error: BaseException) -> Handler:
-    async def handler(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
+    async def handler(call: HandlerCall[DispatchParams]) -> UseCaseAnswer[Doubled]:
         raise error
 
     return handler
 
 
 def answering(answered: UseCaseAnswer[Any]) -> Handler:
-    async def handler(call: HandlerCall[Params]) -> UseCaseAnswer[Any]:
+    async def handler(call: HandlerCall[DispatchParams]) -> UseCaseAnswer[Any]:
         return answered
 
     return handler
 
 
-PLAIN = Operation("double", "Double", "Doubles.", Params, Doubled, double)
+PLAIN = Operation("double", "Double", "Doubles.", DispatchParams, Doubled, double)
 SHARED = replace(PLAIN, shared_by=lambda params: params.address)
 POSTED = replace(PLAIN, method="POST", path="/v1/double/{address}")
 
 
 @dataclass
-class Clock:
-    now: float = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@dataclass
-class House:
+class DispatchHouse:
     """A dispatch over nothing."""
 
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock = field(default_factory=lambda: Clock(1_000.0))
     counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
@@ -121,8 +114,8 @@ class House:
 
 
 @pytest.fixture
-def house() -> House:
-    return House()
+def house() -> DispatchHouse:
+    return DispatchHouse()
 
 
 def error_in(body: bytes) -> tuple[str, str]:
@@ -132,13 +125,13 @@ def error_in(body: bytes) -> tuple[str, str]:
     return decoded["error"]["code"], decoded["error"]["message"]
 
 
-async def test_who_is_in_his_own_way_is_told_busy_and_counted(house: House) -> None:
+async def test_who_is_in_his_own_way_is_told_busy_and_counted(house: DispatchHouse) -> None:
     reply = await house.fails(CallerOverload())
     assert (reply.status, error_in(reply.body)[0]) == (503, "busy")
     assert reply.headers["x-ratelimit-remaining"] == "2"
 
 
-async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: House) -> None:
+async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: DispatchHouse) -> None:
     """Whose places at the node it takes is the caller's, not everybody's."""
     given: list[tuple[str | None, ...]] = []
 
@@ -156,7 +149,7 @@ async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: Hou
             given.append((caller, lane, token, address))
             return self
 
-    async def handler(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
+    async def handler(call: HandlerCall[DispatchParams]) -> UseCaseAnswer[Doubled]:
         return UseCaseAnswer(Doubled("", 0))
 
     house.dispatch = replace(house.dispatch, ctx=cast(Context, Named()))
@@ -168,27 +161,27 @@ async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: Hou
 # --- answers ---------------------------------------------------------------------------------------
 
 
-async def test_an_answer_is_written_as_json_with_what_is_left(house: House) -> None:
+async def test_an_answer_is_written_as_json_with_what_is_left(house: DispatchHouse) -> None:
     reply = await house.ask(address="ab", times=7)
     assert msgspec.json.decode(reply.body) == {"text": "abab", "number": 7}
     assert (reply.status, reply.error) == (200, None)
     assert reply.headers == {"x-ratelimit-limit": "3", "x-ratelimit-remaining": "2"}
 
 
-async def test_a_shared_answer_says_whether_it_was_there(house: House) -> None:
+async def test_a_shared_answer_says_whether_it_was_there(house: DispatchHouse) -> None:
     asked = [await house.ask(SHARED, address=a, times=t) for a, t in (("a", 1), ("a", 2), ("b", 3))]
     assert [reply.headers["x-cache"] for reply in asked] == ["miss", "hit", "miss"]
     assert asked[0].body == asked[1].body
     assert [reply.headers["x-ratelimit-remaining"] for reply in asked] == ["2", "1", "0"]
 
 
-async def test_a_shared_answer_grows_old(house: House) -> None:
+async def test_a_shared_answer_grows_old(house: DispatchHouse) -> None:
     await house.ask(SHARED)
-    house.clock.now += 1.0
+    house.clock.now_s += 1.0
     assert (await house.ask(SHARED)).headers["x-cache"] == "miss"
 
 
-async def test_two_operations_share_nothing_with_each_other(house: House) -> None:
+async def test_two_operations_share_nothing_with_each_other(house: DispatchHouse) -> None:
     await house.ask(SHARED)
     other = replace(SHARED, name="other", handler=answering(UseCaseAnswer(Doubled("other", 0))))
     reply = await house.ask(other)
@@ -196,23 +189,25 @@ async def test_two_operations_share_nothing_with_each_other(house: House) -> Non
     assert msgspec.json.decode(reply.body)["text"] == "other"
 
 
-async def test_an_answer_that_is_not_shared_says_nothing_of_it(house: House) -> None:
+async def test_an_answer_that_is_not_shared_says_nothing_of_it(house: DispatchHouse) -> None:
     assert "x-cache" not in (await house.ask()).headers
 
 
-async def test_callers_in_this_process_get_the_answer_itself_unless_it_is_stored(house: House) -> None:
+async def test_callers_in_this_process_get_the_answer_itself_unless_it_is_stored(
+    house: DispatchHouse,
+) -> None:
     assert (await house.ask(PLAIN)).answer == Doubled("xx", 1)
     assert [(await house.ask(SHARED)).answer for _ in range(2)] == [None, None]
 
 
-async def test_an_operation_that_is_not_counted_neither_counts_nor_says_so(house: House) -> None:
+async def test_an_operation_that_is_not_counted_neither_counts_nor_says_so(house: DispatchHouse) -> None:
     free = replace(PLAIN, counts="never")
     for _ in range(10):
         assert (await house.ask(free)).headers == {}
     assert await house.left() == 2
 
 
-async def test_an_answer_that_does_not_count_hands_the_call_back(house: House) -> None:
+async def test_an_answer_that_does_not_count_hands_the_call_back(house: DispatchHouse) -> None:
     spoiled = replace(SHARED, handler=answering(UseCaseAnswer(Doubled("x", 1), ttl_ms=1_000, counted=False)))
     replies = [await house.ask(spoiled) for _ in range(5)]
     assert [reply.headers["x-cache"] for reply in replies] == ["miss", "hit", "hit", "hit", "hit"]
@@ -234,7 +229,7 @@ EXPECTED: list[RoundtripError] = [
 @pytest.mark.parametrize("error", EXPECTED, ids=lambda error: error.code)
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_an_error_of_ours_keeps_its_code_and_its_words(
-    house: House, operation: AnyOperation, error: RoundtripError
+    house: DispatchHouse, operation: AnyOperation, error: RoundtripError
 ) -> None:
     with capture_logs() as logged:
         reply = await house.fails(error, operation)
@@ -256,7 +251,9 @@ async def test_an_error_of_ours_keeps_its_code_and_its_words(
 
 
 @pytest.mark.parametrize("error", EXPECTED, ids=lambda error: error.code)
-async def test_failures_of_the_caller_count_and_ours_do_not(house: House, error: RoundtripError) -> None:
+async def test_failures_of_the_caller_count_and_ours_do_not(
+    house: DispatchHouse, error: RoundtripError
+) -> None:
     counts = error.status < 500
     reply = await house.fails(error)
     assert reply.headers["x-ratelimit-limit"] == "3"
@@ -269,7 +266,7 @@ async def test_failures_of_the_caller_count_and_ours_do_not(house: House, error:
 )
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_an_unknown_failure_tells_nothing_but_a_request_id(
-    house: House, operation: AnyOperation, error: Exception
+    house: DispatchHouse, operation: AnyOperation, error: Exception
 ) -> None:
     with capture_logs() as logged:
         reply = await house.fails(error, operation)
@@ -283,25 +280,25 @@ async def test_an_unknown_failure_tells_nothing_but_a_request_id(
     assert await house.left() == 2
 
 
-async def test_every_unknown_failure_has_its_own_request_id(house: House) -> None:
+async def test_every_unknown_failure_has_its_own_request_id(house: DispatchHouse) -> None:
     with capture_logs():
         bodies = {(await house.fails(ValueError())).body for _ in range(3)}
     assert len(bodies) == 3
 
 
-async def test_failures_by_the_thousand_do_not_fill_the_log(house: House) -> None:
+async def test_failures_by_the_thousand_do_not_fill_the_log(house: DispatchHouse) -> None:
     house.dispatch = replace(house.dispatch, clock=house.clock)
     busy = ServiceFull("busy", "Later.", 1)
     with capture_logs() as logged:
         answer = {(await house.fails(busy)).body for _ in range(MAX_A_SECOND + 5)}
-        house.clock.now += 1
+        house.clock.now_s += 1
         await house.fails(busy)
         await house.fails(busy)
     assert len(answer) == MAX_A_SECOND + 5
     assert [event.get("left_out") for event in logged] == [*([None] * MAX_A_SECOND), 5, None]
 
 
-async def test_requests_and_their_errors_are_counted_by_closed_sets(house: House) -> None:
+async def test_requests_and_their_errors_are_counted_by_closed_sets(house: DispatchHouse) -> None:
     measures = Measures()
     house.dispatch = replace(
         house.dispatch, ctx=cast(Context, SimpleNamespace(measures=measures, chain_id=4663))
@@ -320,13 +317,19 @@ async def test_requests_and_their_errors_are_counted_by_closed_sets(house: House
     }
 
 
-WRONG_ANSWERS: list[Any] = [Params("x"), None, {"text": "x"}, {"text": 5, "number": 1}, Doubled("x", "1")]  # type: ignore[arg-type]
+WRONG_ANSWERS: list[Any] = [
+    DispatchParams("x"),
+    None,
+    {"text": "x"},
+    {"text": 5, "number": 1},
+    Doubled("x", "1"),  # type: ignore[arg-type]
+]
 
 
 @pytest.mark.parametrize("answer", WRONG_ANSWERS, ids=str)
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_an_answer_of_another_shape_does_not_go_out(
-    house: House, operation: AnyOperation, answer: Any
+    house: DispatchHouse, operation: AnyOperation, answer: Any
 ) -> None:
     broken = replace(operation, handler=answering(UseCaseAnswer(answer, ttl_ms=1_000)))
     with capture_logs():
@@ -335,10 +338,10 @@ async def test_an_answer_of_another_shape_does_not_go_out(
     assert await house.left() == 2
 
 
-async def test_past_the_limit_nothing_runs(house: House) -> None:
+async def test_past_the_limit_nothing_runs(house: DispatchHouse) -> None:
     ran = []
 
-    async def noting(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
+    async def noting(call: HandlerCall[DispatchParams]) -> UseCaseAnswer[Doubled]:
         ran.append(call.params)
         return UseCaseAnswer(Doubled("", 0))
 
@@ -355,12 +358,12 @@ async def test_past_the_limit_nothing_runs(house: House) -> None:
 @pytest.mark.parametrize("counts", ["day", "never"])
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_what_takes_too_long_is_told_busy_and_costs_nothing(
-    house: House, operation: AnyOperation, counts: Any
+    house: DispatchHouse, operation: AnyOperation, counts: Any
 ) -> None:
     """Its place is free again, too."""
     ended = []
 
-    async def forever(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
+    async def forever(call: HandlerCall[DispatchParams]) -> UseCaseAnswer[Doubled]:
         try:
             await asyncio.Event().wait()
             raise AssertionError
@@ -378,13 +381,13 @@ async def test_what_takes_too_long_is_told_busy_and_costs_nothing(
     assert len(ended) == 5
 
 
-async def test_a_timeout_of_a_use_cases_own_is_a_fault_of_ours(house: House) -> None:
+async def test_a_timeout_of_a_use_cases_own_is_a_fault_of_ours(house: DispatchHouse) -> None:
     with capture_logs():
         assert error_in((await house.fails(TimeoutError())).body)[0] == "internal"
 
 
-async def test_a_handler_that_needs_a_key_is_given_its_account(house: House) -> None:
-    async def whose(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
+async def test_a_handler_that_needs_a_key_is_given_its_account(house: DispatchHouse) -> None:
+    async def whose(call: HandlerCall[DispatchParams]) -> UseCaseAnswer[Doubled]:
         owner = call.owner()
         return UseCaseAnswer(Doubled(owner.designation, owner.id))
 
@@ -410,7 +413,9 @@ async def test_a_handler_that_needs_a_key_is_given_its_account(house: House) -> 
     ],
     ids=["dead", "mistyped", "two"],
 )
-async def test_who_asks_for_a_key_may_still_carry_a_dead_one(house: House, shown: CallerRequest) -> None:
+async def test_who_asks_for_a_key_may_still_carry_a_dead_one(
+    house: DispatchHouse, shown: CallerRequest
+) -> None:
     operation = replace(PLAIN, ignores_key=True)
     reply = await house.dispatch.run(operation, {"address": "x"}, shown)
     assert (reply.status, reply.headers["x-ratelimit-limit"]) == (200, "3")
@@ -420,7 +425,7 @@ async def test_who_asks_for_a_key_may_still_carry_a_dead_one(house: House, shown
     assert "bad_key" in PLAIN.codes()
 
 
-async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> None:
+async def test_past_the_day_the_headers_speak_of_the_minute(house: DispatchHouse) -> None:
     house.counts.live[hashed("k")] = account(7)
     house.dispatch.gate.allowances = replace(ALLOWANCES, key=CallAllowance(5, 1))
     asking = CallerRequest(CALLER.name, key_of("k"))
@@ -434,7 +439,7 @@ async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> Non
 @pytest.mark.parametrize("door", ["http", "mcp", "pages"])
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_a_refusal_counts_where_the_callers_own_runs_are_the_reason(
-    house: House, operation: AnyOperation, door: Any
+    house: DispatchHouse, operation: AnyOperation, door: Any
 ) -> None:
     places = RunPlaces(2)
     house.dispatch = replace(house.dispatch, shared=SharedAnswers(house.clock, places))
@@ -458,38 +463,38 @@ async def test_a_refusal_counts_where_the_callers_own_runs_are_the_reason(
 )
 @pytest.mark.parametrize("code", ["bad_input", "bad_address"])
 async def test_parameters_that_do_not_fit_have_the_operations_code(
-    house: House, raw: dict[str, object], code: str
+    house: DispatchHouse, raw: dict[str, object], code: str
 ) -> None:
     reply = await house.ask(replace(SHARED, bad_params=code), **raw)
     assert (reply.status, error_in(reply.body)[0]) == (400, code)
     assert reply.headers["x-ratelimit-remaining"] == "2"
 
 
-async def test_an_unknown_parameter_is_bad_input_everywhere(house: House) -> None:
+async def test_an_unknown_parameter_is_bad_input_everywhere(house: DispatchHouse) -> None:
     reply = await house.ask(replace(SHARED, bad_params="bad_address"), address="x", more=1)
     code, message = error_in(reply.body)
     assert (reply.status, code) == (400, "bad_input")
     assert message.startswith('"more" is not an argument')
 
 
-async def test_the_message_names_the_field_that_does_not_fit(house: House) -> None:
+async def test_the_message_names_the_field_that_does_not_fit(house: DispatchHouse) -> None:
     reply = await house.ask(address="x", times="many")
     assert "times" in error_in(reply.body)[1]
 
 
-async def test_a_key_in_the_wrong_place_is_not_repeated(house: House) -> None:
+async def test_a_key_in_the_wrong_place_is_not_repeated(house: DispatchHouse) -> None:
     key = format_key(bytes(32))
     for wrong in ({key: 1}, {"address": "x", key: key}, {"address": "x", "times": key}):
         assert key[:9] not in error_in((await house.ask(**wrong)).body)[1]
 
 
-async def test_a_good_address_is_not_blamed_for_another_field(house: House) -> None:
+async def test_a_good_address_is_not_blamed_for_another_field(house: DispatchHouse) -> None:
     reply = await house.ask(replace(PLAIN, bad_params="bad_address"), address="x", more=1)
     assert "more" in error_in(reply.body)[1]
 
 
 @pytest.mark.parametrize("params", [WalletParams, CheckParams])
-async def test_a_bad_address_is_named_with_an_example(house: House, params: type[Any]) -> None:
+async def test_a_bad_address_is_named_with_an_example(house: DispatchHouse, params: type[Any]) -> None:
     reply = await house.ask(replace(PLAIN, params=params, bad_params="bad_address"), address="0x12")
     code, message = error_in(reply.body)
     assert code == "bad_address"
@@ -504,7 +509,7 @@ class Door:
     """One endpoint, driven as a server would."""
 
     operation: AnyOperation = POSTED
-    house: House = field(default_factory=House)
+    house: DispatchHouse = field(default_factory=DispatchHouse)
 
     async def ask(
         self,
@@ -687,7 +692,7 @@ async def test_an_operation_without_a_query_takes_none(door: Door) -> None:
     assert "It takes none." in error_in(body)[1]
 
 
-async def test_what_comes_by_the_query_comes_by_nothing_else(house: House, door: Door) -> None:
+async def test_what_comes_by_the_query_comes_by_nothing_else(house: DispatchHouse, door: Door) -> None:
     reply = await house.ask(ASKED, address="x", manner="slow")
     assert (reply.status, error_in(reply.body)[0]) == (400, "bad_input")
     assert "manner" in error_in(reply.body)[1]

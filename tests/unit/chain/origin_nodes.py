@@ -42,7 +42,7 @@ def word(number: int, salt: int = 0) -> str:
 
 
 @dataclass
-class Chain:
+class FundedChain:
     """Blocks, and the state of everybody when each is over. A busy sender is in most blocks."""
 
     blocks: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
@@ -114,10 +114,10 @@ class Chain:
 
 
 @dataclass
-class Scripted:
+class OriginNode:
     """Asked, it answers as the chain does, but for what ``said`` says otherwise."""
 
-    chain: Chain
+    chain: FundedChain
     answer_of: Callable[[RpcCall, int], Answer | None] = lambda call, trip: None
     trips: list[list[RpcCall]] = field(default_factory=list)
 
@@ -141,8 +141,8 @@ class Scripted:
         raise AssertionError("one trip after another")
 
 
-async def searched(chain: Chain, low: int = 0) -> FirstSeen | NothingReached | None:
-    return await find_origin(Scripted(chain), WALLET, low, chain.ref())
+async def searched(chain: FundedChain, low: int = 0) -> FirstSeen | NothingReached | None:
+    return await find_origin(OriginNode(chain), WALLET, low, chain.ref())
 
 
 def state_at(call: RpcCall) -> int | None:

@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.client import RpcCall
 from support.scripted_chain import ScriptedChain
 
 
-class Waits:
+class CountedWaits:
     """Counts waits and goes on at once."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ def stream(
     **options: Any,
 ) -> AsyncIterator[list[BlockRead]]:
     """At a clock that stands still."""
-    options = {"wait": Waits(), "clock": lambda: 0.0, **options}
+    options = {"wait": CountedWaits(), "clock": lambda: 0.0, **options}
     return spans(made, first, made.last if last is None else last, width or Width(), **options)
 
 

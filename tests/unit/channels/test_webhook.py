@@ -18,7 +18,7 @@ SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
 ROWS = [{"id": 7, "kind": "rule", "verb": "buying", "text": "naïve ☃ \u2028 <b> bought"}]
 
 
-class Row(msgspec.Struct):
+class WebhookRow(msgspec.Struct):
     id: int
     text: str
 
@@ -51,7 +51,9 @@ def test_a_message_by_hand() -> None:
 
 def test_a_message_as_it_was_once() -> None:
     """Whoever checks signatures relies on it. They are what ``openssl dgst`` makes of it."""
-    body, headers = build_message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "test", [Row(1, "hello")])
+    body, headers = build_message(
+        SECRET, "msg_9", 1_700_000_000, "mite-ab12", "test", [WebhookRow(1, "hello")]
+    )
     assert body == (
         b'{"mite":"mite-ab12","kind":"test","rows":[{"id":1,"text":"hello"}],"ts":1700000000,"sig":"'
         b'51fc158a74c3cfacb2cc74224434fe8dbd29635ec726664670e69d353bf3c234"}'

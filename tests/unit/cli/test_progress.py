@@ -7,20 +7,11 @@ from structlog.testing import capture_logs
 
 from roundtrip.cli.progress import Lines, TimeLeft, show_progress
 from roundtrip.sync.run import Progress as Step
-
-
-class Clock:
-    """Stands until it is set."""
-
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from support.clocks import Clock
 
 
 def test_a_line_every_ten_seconds_tells_how_far_how_fast_and_how_long() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     with capture_logs() as answer:
         lines = Lines(clock)
         for passed_s in range(21):
@@ -35,7 +26,7 @@ def test_a_line_every_ten_seconds_tells_how_far_how_fast_and_how_long() -> None:
 
 
 def test_how_long_is_by_the_pace_of_late_and_rounded_up() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     left = TimeLeft(clock)
     assert left.update(Step(0, 1000, 0)) is None
     clock.now_s += 10
@@ -46,13 +37,13 @@ def test_how_long_is_by_the_pace_of_late_and_rounded_up() -> None:
 
 
 def test_at_the_newest_block_nothing_is_left_however_it_came_there() -> None:
-    left = TimeLeft(Clock())
+    left = TimeLeft(Clock(100.0))
     assert left.update(Step(1000, 1000, 0)) == 0
     assert left.update(Step(1001, 1000, 0)) == 0
 
 
 def test_back_after_a_fork_or_on_from_what_is_older_it_is_measured_anew() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     left = TimeLeft(clock)
     left.update(Step(100, 1000, 0, older=True))
     for step in (Step(200, 1000, 0), Step(150, 1000, 0), Step(150, 1000, 0)):

@@ -31,7 +31,7 @@ def read_one(row_type: Any, **columns: object) -> Any:
     return row
 
 
-class Spot(NamedTuple):
+class SpotRow(NamedTuple):
     block_number: int
     tx_hash: TxHash
 
@@ -58,11 +58,11 @@ class Trade(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sale:
+class SaleRow:
     wire: ClassVar[str] = "Sale"
 
     id: int
-    spot: Spot
+    spot: SpotRow
     proof: Proof | None
     price: Numeric
 
@@ -107,13 +107,13 @@ def test_null_becomes_none_where_the_field_is_optional() -> None:
 
 
 def test_a_nested_record_takes_its_own_columns() -> None:
-    sale = read_one(Sale, **SALE)
-    assert sale == Sale(7, Spot(5, TxHash("0x" + "ab" * 32)), Proof("run", 3), 10**30)
+    sale = read_one(SaleRow, **SALE)
+    assert sale == SaleRow(7, SpotRow(5, TxHash("0x" + "ab" * 32)), Proof("run", 3), 10**30)
 
 
 def test_an_optional_nested_record_is_none_where_all_its_columns_are_null() -> None:
     rows: Any = [DriverRecord(**SALE), DriverRecord(**{**SALE, "by": None, "wei": None})]
-    assert [sale.proof for sale in read(rows, Sale)] == [Proof("run", 3), None]
+    assert [sale.proof for sale in read(rows, SaleRow)] == [Proof("run", 3), None]
 
 
 def test_a_tuple_is_a_key_and_a_record_or_a_value() -> None:
@@ -122,7 +122,7 @@ def test_a_tuple_is_a_key_and_a_record_or_a_value() -> None:
 
 
 def test_no_row_is_no_record() -> None:
-    assert read([], Sale) == []
+    assert read([], SaleRow) == []
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_no_row_is_no_record() -> None:
 )
 def test_another_type_raises(wrong: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
-        read_one(Sale, **{**SALE, **wrong})
+        read_one(SaleRow, **{**SALE, **wrong})
 
 
 @pytest.mark.parametrize("others", [[WALLET, None], ["0x12"], None])
@@ -156,6 +156,6 @@ def test_another_name_or_order_raises() -> None:
     renamed = {("cost" if name == "price" else name): value for name, value in SALE.items()}
     for columns in (renamed, dict(reversed(SALE.items())), {**SALE, "more": 1}, {"id": 7}):
         with pytest.raises(TypeError, match="the query returns"):
-            read_one(Sale, **columns)
+            read_one(SaleRow, **columns)
     with pytest.raises(TypeError, match="the query returns"):
         read_one(tuple[int, Proof], nth=1, proof_by="sold", wei=None)

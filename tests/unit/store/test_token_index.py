@@ -35,7 +35,7 @@ class HangingConnection:
             await hang()
 
 
-class HangingPool:
+class HangingReads:
     """``lends`` False: it does not even lend a connection."""
 
     def __init__(self, lends: bool) -> None:
@@ -51,7 +51,7 @@ class HangingPool:
 
 @pytest.mark.parametrize("lends", [False, True])
 async def test_a_database_that_hangs_costs_one_patience(lends: bool) -> None:
-    hanging = HangingPool(lends)
+    hanging = HangingReads(lends)
     pool = cast(asyncpg.Pool, hanging)
     async with asyncio.timeout(5):
         assert await read_token_index(pool, TOKEN, 0.02, SINCE) is None
@@ -62,7 +62,7 @@ async def test_a_database_that_hangs_costs_one_patience(lends: bool) -> None:
 async def test_a_reader_that_is_cancelled_leaves_nothing_running() -> None:
     before = set(token_index._abandoned)
     reading = asyncio.create_task(
-        read_token_index(cast(asyncpg.Pool, HangingPool(lends=False)), TOKEN, 60.0, SINCE)
+        read_token_index(cast(asyncpg.Pool, HangingReads(lends=False)), TOKEN, 60.0, SINCE)
     )
     await asyncio.sleep(0)
     await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from roundtrip.sync.fold_context import FoldContext
 from roundtrip.sync.ledger import BatchFold, decode_blocks, list_missing
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
-from support.told_blocks import Chain, Sent
+from support.told_blocks import Chain, LoggedTransaction
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
 
@@ -22,7 +22,7 @@ NVDA, SPY = address(0x57), address(0xF5 << 140)
 
 
 @dataclass(slots=True)
-class Story:
+class SyncStory:
     """A chain and what is known at its end."""
 
     contracts: Contracts = NETWORK
@@ -30,7 +30,7 @@ class Story:
     chain: Chain = field(default_factory=Chain)
     eth_usd_pool: Address | None = None
 
-    def block(self, *transactions: Sent, after_s: int = 1, transfers_from_s: int = 0) -> Batch:
+    def block(self, *transactions: LoggedTransaction, after_s: int = 1, transfers_from_s: int = 0) -> Batch:
         """What one more block adds."""
         return self.read([self.chain.block(*transactions, after_s=after_s)], transfers_from_s)
 

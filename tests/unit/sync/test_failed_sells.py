@@ -5,7 +5,7 @@ from roundtrip.sync.failed_sells import FailedCall, list_failed_sells
 from roundtrip.sync.ledger import decode_blocks
 from roundtrip.venues import amm_v3, launchpad_curve
 from roundtrip.venues.decode import Decoder
-from support.told_blocks import Chain, Sent, sent, v3_at, v3_swap
+from support.told_blocks import Chain, LoggedTransaction, sent, v3_at, v3_swap
 from unit.sync.telling import ALICE, BOB, CURVE, LOW
 from unit.venues.logs import NETWORK
 
@@ -17,7 +17,7 @@ ROUTER = NETWORK.swap_router02
 HAPPENED = v3_swap(v3_at(LOW, NETWORK.weth), 5, -5)
 
 
-def listed(*transactions: Sent) -> list[FailedCall]:
+def listed(*transactions: LoggedTransaction) -> list[FailedCall]:
     block = Chain().block(*transactions)
     hashes = [TxHash(tx.hash) for tx in block.transactions]
     found = list_failed_sells(decode_blocks([block], Decoder(NETWORK)), NETWORK.all_addresses())

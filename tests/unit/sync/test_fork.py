@@ -122,7 +122,7 @@ async def test_two_nodes_that_answer_in_turn_are_not_believed() -> None:
         await find_fork_point(Headers(other, OURS), refs(OURS), 0)
 
 
-class Told(Headers):
+class ForkHeaders(Headers):
     """Headers of a node of that chain; ``lies``: one block's hash is another in its answers."""
 
     lies: int | None = None
@@ -149,10 +149,10 @@ class Told(Headers):
 async def test_whose_a_database_is_is_not_decided_by_one_answer() -> None:
     """A node that lied of block 0 once would make the true chain another one for good."""
     result = chain(3)
-    node = Told(result)
+    node = ForkHeaders(result)
     assert await read_first_hash(node, 4663) == result.blocks[0].ref.hash
     node.lies = 0
     with pytest.raises(NodeLied, match="does not follow its block 0"):
         await read_first_hash(node, 4663)
-    alone = Told(chain(1))
+    alone = ForkHeaders(chain(1))
     assert await read_first_hash(alone, 4663) == chain(1).blocks[0].ref.hash

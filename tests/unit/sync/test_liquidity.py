@@ -30,7 +30,7 @@ from support.told_blocks import (
     v4_opened,
     v4_swap,
 )
-from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, Story
+from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, SyncStory
 from unit.venues.logs import NETWORK, STRANGER
 
 AT, OTHER, V4 = v3_at(HIGH, WETH), v3_at(LOW, WETH), v4_at(LOW, WETH)
@@ -39,9 +39,9 @@ NFT = nft_moved(V3_POSITIONS, 7, ZERO_ADDRESS, ALICE)
 FEES = v3_burnt(AT, V3_POSITIONS, 0, 0, 0)
 
 
-def fold_logs(*logs: Log, story: Story | None = None) -> list[LiquidityChange]:
+def fold_logs(*logs: Log, story: SyncStory | None = None) -> list[LiquidityChange]:
     """The changes that one transaction with these logs makes."""
-    story = story or Story()
+    story = story or SyncStory()
     story.block(sent(v3_opened(HIGH, WETH), v3_opened(LOW, WETH), v4_opened(LOW, WETH)))
     return story.block(sent(*logs)).liquidity
 
@@ -92,7 +92,7 @@ def test_no_other_log_numbers_it(logs: tuple[Log, ...]) -> None:
 
 
 def test_a_number_of_another_transaction_or_block_is_not_its() -> None:
-    story = Story()
+    story = SyncStory()
     assert fold_logs(MINT, story=story)[0].number == 0
     story.block(sent(v3_numbered(7, 9, 1, 2)))
     batch = story.block(sent(MINT), sent(v3_numbered(7, 9, 1, 2)))
@@ -132,7 +132,7 @@ def test_a_swap_says_what_is_active_and_a_change_out_of_range_is_none_of_it(tick
 
 
 def test_money_for_money_tells_its_depth_too() -> None:
-    story, deep = Story(), v3_at(WETH, USDG)
+    story, deep = SyncStory(), v3_at(WETH, USDG)
     story.block(sent(v3_opened(WETH, USDG)))
     batch = story.block(sent(v3_swap(deep, 5, -7, liquidity=400), v3_burnt(deep, DEV, 100, 1, 2)))
     assert [change.active_raw for change in batch.liquidity] == [400]
@@ -150,7 +150,7 @@ def test_what_is_not_known_is_not_guessed() -> None:
 
 
 def test_a_pool_that_becomes_money_is_known_from_its_next_swap_on() -> None:
-    story, at = Story(), v4_at(HIGH, NVDA)
+    story, at = SyncStory(), v4_at(HIGH, NVDA)
     story.block(sent(v4_opened(HIGH, NVDA), v4_moved(at, DEV, 5), v4_swap(at, -5, 7)))
     add = v4_moved(at, DEV, 5)
     batch = story.block(sent(launched(LOW, CURVE, DEV, NVDA), add, v4_swap(at, -5, 7), add))
@@ -158,7 +158,7 @@ def test_a_pool_that_becomes_money_is_known_from_its_next_swap_on() -> None:
 
 
 def test_each_block_keeps_the_state_at_its_end() -> None:
-    story = Story()
+    story = SyncStory()
     first = story.block(sent(v4_opened(LOW, WETH), v4_moved(V4, DEV, 5), v4_moved(V4, DEV, 6)))
     assert first.states == {(V4, 100): ActiveDepth(0, 11)}
     assert story.block(sent(v4_moved(V4, DEV, -11))).states == {(V4, 101): ActiveDepth(0, 0)}
@@ -174,7 +174,7 @@ def test_a_pool_of_blocks_that_are_not_read_in_full_has_no_state() -> None:
 
 
 def test_nfts_move_by_their_managers_logs_alone() -> None:
-    batch = Story().block(
+    batch = SyncStory().block(
         sent(NFT, nft_moved(V4_POSITIONS, 2, ALICE, DEV), nft_moved(STRANGER, 7, ALICE, DEV))
     )
     assert [row.moved for row in batch.position_transfers] == [

@@ -9,7 +9,7 @@ from support.told_blocks import (
     HOOK,
     ROUTER,
     WETH,
-    Sent,
+    LoggedTransaction,
     bought,
     executing,
     launched,
@@ -25,7 +25,7 @@ from support.told_blocks import (
     v4_opened,
     v4_swap,
 )
-from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH, Story, traders
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH, SyncStory, traders
 from unit.venues.logs import NETWORK
 
 POOL = v4_at(HIGH, ZERO_ADDRESS, HOOK)
@@ -38,9 +38,9 @@ OTHER_ENTRY_POINT = max(ENTRY_POINTS)
 either_way = pytest.mark.parametrize("to", [ENTRY_POINT, BUNDLER], ids=["straight", "through a contract"])
 
 
-def whose(*transactions: Sent) -> list[Address]:
+def whose(*transactions: LoggedTransaction) -> list[Address]:
     """The traders of a block, once every place is there."""
-    story = Story()
+    story = SyncStory()
     story.block(sent(launched(HIGH, CURVE, DEV), v4_opened(HIGH, ZERO_ADDRESS, HOOK), v3_opened(HIGH, WETH)))
     return traders(story.block(*transactions))
 
@@ -89,7 +89,7 @@ def test_between_two_bundles_of_one_transaction_the_sender_trades() -> None:
 
 
 def test_each_block_and_each_transaction_has_its_own_operations() -> None:
-    story = Story()
+    story = SyncStory()
     story.block(sent(v4_opened(HIGH, ZERO_ADDRESS, HOOK)))
     bundle = sent(executing(), SWAP, operated(SMART), sender=DEV)
     halves = sent(executing(), SWAP, sender=ALICE), sent(SWAP, operated(SMART), sender=BOB)

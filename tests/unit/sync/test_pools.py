@@ -21,7 +21,7 @@ from support.told_blocks import (
     v4_opened,
     v4_swap,
 )
-from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, SPY, Story
+from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, SPY, SyncStory
 from unit.venues.logs import NETWORK
 from unit.venues.network import SWAPPED, address
 
@@ -52,20 +52,20 @@ def test_of_two_quotes_of_launches_the_lower_address_is_the_money() -> None:
 
 
 def test_a_pool_of_money_is_one_from_its_first_block() -> None:
-    (pool,) = Story().block(sent(v3_opened(HIGH, WETH, 500))).pools
+    (pool,) = SyncStory().block(sent(v3_opened(HIGH, WETH, 500))).pools
     assert (pool.at, pool.kind, pool.token, pool.quote) == (v3_at(HIGH, WETH, 500), "amm_v3", HIGH, WETH)
     assert (pool.in_money_from, pool.fee_pips, pool.hook) == (100, 500, None)
     assert (pool.spot.block_number, pool.spot.log_index) == (100, 0)
 
 
 def test_a_pool_is_opened_once() -> None:
-    story = Story()
+    story = SyncStory()
     assert len(story.block(sent(v3_opened(LOW, WETH), v3_opened(LOW, WETH))).pools) == 1
     assert story.block(sent(v3_opened(LOW, WETH))).pools == []
 
 
 def test_swaps_of_two_strangers_are_no_trades() -> None:
-    story = Story()
+    story = SyncStory()
     (pool,) = story.block(sent(v3_opened(LOW, HIGH))).pools
     assert (pool.token, pool.quote, pool.in_money_from) == (LOW, HIGH, None)
     batch = story.block(sent(v3_swap(v3_at(LOW, HIGH), 5, -7), v3_minted(v3_at(LOW, HIGH), ALICE, 9, 1, 1)))
@@ -76,7 +76,7 @@ def test_swaps_of_two_strangers_are_no_trades() -> None:
 @pytest.mark.parametrize("token", [LOW, HIGH])
 def test_a_quote_that_becomes_money_turns_the_pools_that_are_there(token: Address, quote: Address) -> None:
     """Swaps before count for nothing, those after it do, also within one transaction."""
-    story = Story()
+    story = SyncStory()
     at = v4_at(token, quote)
     pays = (-7, 5) if quote < token else (5, -7)
     swap = v4_swap(at, *pays)
@@ -96,7 +96,7 @@ def test_a_quote_that_becomes_money_turns_the_pools_that_are_there(token: Addres
 
 
 def test_a_pool_of_two_quotes_stays_as_the_first_of_them_left_it() -> None:
-    story = Story()
+    story = SyncStory()
     story.block(sent(v4_opened(NVDA, SPY)))
     story.block(sent(launched(address(7), CURVE, DEV, SPY)))
     batch = story.block(sent(launched(address(8), address(9), DEV, NVDA)))
@@ -109,7 +109,7 @@ def test_a_pool_of_two_quotes_stays_as_the_first_of_them_left_it() -> None:
 
 @pytest.mark.parametrize("quote", [ZERO_ADDRESS, WETH, USDG])
 def test_what_is_money_anyway_never_becomes_money(quote: Address) -> None:
-    batch = Story().block(sent(launched(HIGH, CURVE, DEV, quote)))
+    batch = SyncStory().block(sent(launched(HIGH, CURVE, DEV, quote)))
     assert (batch.new_quotes, batch.turned) == ([], [])
     (curve,) = batch.pools
     assert (curve.at, curve.kind, curve.token, curve.quote) == (CURVE, "launchpad_curve", HIGH, quote)
@@ -120,7 +120,7 @@ def test_a_launchpad_pool_is_known_by_its_hook() -> None:
     hook = NETWORK.launchpad_hook
     assert hook is not None
     own, other = (
-        Story().block(sent(v4_opened(HIGH, ZERO_ADDRESS, hook), v4_opened(HIGH, ZERO_ADDRESS, DEV))).pools
+        SyncStory().block(sent(v4_opened(HIGH, ZERO_ADDRESS, hook), v4_opened(HIGH, ZERO_ADDRESS, DEV))).pools
     )
     assert (own.kind, own.hook) == ("launchpad_pool", hook)
     assert (other.kind, other.hook) == ("amm_v4", DEV)

@@ -26,7 +26,7 @@ from support.told_blocks import (
     v4_swap,
 )
 from unit.sync.priced import at_usd, swap
-from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, SPY, Story
+from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, SPY, SyncStory
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
 
@@ -39,7 +39,7 @@ HOOK = NETWORK.launchpad_hook or ZERO_ADDRESS
 class Worth:
     """A story with places to buy HIGH for eth and usdg, LOW for weth, and a third for NVDA."""
 
-    story: Story
+    story: SyncStory
 
     def of(self, quote: Address, quote_raw: int = 10**18) -> tuple[int | None, int | None]:
         """What a buy for so much would be worth now."""
@@ -64,7 +64,7 @@ class Worth:
 
 @pytest.fixture
 def worth() -> Worth:
-    story = Story()
+    story = SyncStory()
     story.block(
         sent(launched(HIGH, CURVE, DEV), launched(address(0x74), address(0x75), DEV, NVDA)),
         sent(v3_opened(HIGH, USDG), v3_opened(LOW, WETH), v4_opened(WETH, USDG), v4_opened(HIGH, NVDA, HOOK)),

@@ -34,16 +34,16 @@ from support.told_blocks import (
     v4_opened,
     v4_swap,
 )
-from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH, LOW, Story, traders
+from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH, LOW, SyncStory, traders
 from unit.venues.logs import NETWORK, STRANGER
 
 POOL = v4_at(HIGH, ZERO_ADDRESS, HOOK)
 MORE, MORE_CURVE = Address("0x" + "0f" * 20), Address("0x" + "0e" * 20)
 
 
-def build_story() -> Story:
+def build_story() -> SyncStory:
     """A launched token with a curve and a pool, a v3 pool, and a price of eth."""
-    story = Story()
+    story = SyncStory()
     at = v3_at(WETH, USDG)
     story.block(
         sent(launched(HIGH, CURVE, DEV), v4_opened(HIGH, ZERO_ADDRESS, HOOK), v3_opened(LOW, WETH)),
@@ -138,7 +138,7 @@ def test_without_a_launchpad_no_router_stands_between() -> None:
     plain = dataclasses.replace(
         NETWORK, launchpad_factory=None, launchpad_hook=None, launchpad_router=None, launchpad_v1_factories=()
     )
-    story = Story(plain)
+    story = SyncStory(plain)
     story.block(sent(v3_opened(LOW, WETH), launched(HIGH, CURVE, DEV)))
     own = v3_swap(v3_at(LOW, WETH), -5, 7), bought(CURVE, BOB, BOB, 1, 1)
     batch = story.block(sent(*own, sender=ALICE, to=None))

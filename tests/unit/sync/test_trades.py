@@ -10,7 +10,7 @@ from support.told_blocks import (
     ROUTER,
     USDG,
     WETH,
-    Sent,
+    LoggedTransaction,
     bought,
     hook_fee,
     launched,
@@ -24,16 +24,16 @@ from support.told_blocks import (
     v4_opened,
     v4_swap,
 )
-from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH, LOW, Story, traders
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH, LOW, SyncStory, traders
 from unit.venues.logs import NETWORK
 
 POOL = v4_at(HIGH, ZERO_ADDRESS, HOOK)
 """A launchpad's: eth is currency 0."""
 
 
-def traded(*transactions: Sent, story: Story | None = None) -> list[TradeEvent]:
+def traded(*transactions: LoggedTransaction, story: SyncStory | None = None) -> list[TradeEvent]:
     """The trades of a block, once every place is there."""
-    story = story or Story()
+    story = story or SyncStory()
     openings = (
         launched(HIGH, CURVE, DEV), v4_opened(HIGH, ZERO_ADDRESS, HOOK), v3_opened(HIGH, WETH),
         v3_opened(LOW, WETH), v4_opened(LOW, WETH), v3_opened(WETH, USDG), v4_opened(ZERO_ADDRESS, USDG),
@@ -121,7 +121,7 @@ def test_money_for_money_is_no_trade() -> None:
 
 def test_a_token_trades_in_the_transaction_that_launches_it() -> None:
     (trade,) = (
-        Story()
+        SyncStory()
         .block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ROUTER, ALICE, 7, 5), to=ROUTER, sender=DEV))
         .trades
     )
@@ -131,7 +131,7 @@ def test_a_token_trades_in_the_transaction_that_launches_it() -> None:
 def test_a_first_generation_token_trades_in_its_pool_before_its_launch_is_told() -> None:
     """The factory opens the pool, buys, and then tells."""
     at = v3_at(LOW, WETH)
-    batch = Story().block(
+    batch = SyncStory().block(
         sent(v3_opened(LOW, WETH), v3_swap(at, -5, 7), v1_launched(LOW, DEV, at), sender=DEV)
     )
     (pool,) = batch.pools
@@ -186,7 +186,7 @@ def test_what_the_hook_swaps_in_between_takes_no_fee_off_the_trade_around_it() -
 
 
 def test_a_fee_of_the_next_block_is_of_no_trade_before_it() -> None:
-    story = Story()
+    story = SyncStory()
     story.block(sent(v4_opened(HIGH, ZERO_ADDRESS, HOOK)))
     swap, fee = v4_swap(POOL, -700, 500), hook_fee(POOL, HIGH, 10)
     found = story.read([story.chain.block(sent(swap)), story.chain.block(sent(fee))]).trades
@@ -232,7 +232,7 @@ def test_a_swap_in_a_transaction_to_the_launch_router_is_the_senders() -> None:
 
 
 def test_who_traded_was_met() -> None:
-    story = Story()
+    story = SyncStory()
     own = bought(CURVE, ROUTER, CAROL, 7, 5)
     (trade,) = traded(sent(own, sender=ALICE, to=ROUTER), story=story)
     assert trade.trader == CAROL
@@ -240,7 +240,7 @@ def test_who_traded_was_met() -> None:
 
 
 def test_traders_are_told_in_order() -> None:
-    story = Story()
+    story = SyncStory()
     story.block(sent(launched(HIGH, CURVE, DEV)))
     buy = bought(CURVE, ALICE, ALICE, 7, 5)
     assert traders(story.block(sent(buy, sender=BOB), sent(buy, sender=ALICE))) == [BOB, ALICE]

@@ -55,7 +55,7 @@ PLAIN_ID = logs.pool_id(ZERO_ADDRESS, TOKEN, 3000, 60, ZERO_ADDRESS)
 
 
 @dataclass(frozen=True)
-class Case:
+class LogCase:
     """A log, and what it says."""
 
     name: str
@@ -64,51 +64,51 @@ class Case:
 
 
 CASES = (
-    Case(
+    LogCase(
         "a v3 pool",
         logs.V3_CREATED.log(ETHEREUM_FACTORY, USDC, WETH, 500, 10, USDC_WETH),
         PoolOpened(USDC_WETH, "amm_v3", USDC, WETH, 500, 10, None),
     ),
-    Case(
+    LogCase(
         "a v3 pool's first price",
         logs.V3_INITIALIZE.log(USDC_WETH, 2**160 - 1, -887272),
         Priced(USDC_WETH, 2**160 - 1, -887272),
     ),
-    Case(
+    LogCase(
         "a v3 swap: the first was paid in",
         logs.V3_SWAP.log(USDC_WETH, BUYER, RECIPIENT, 3, -(2**255), 2**160 - 1, 2**128 - 1, -887272),
         Swapped(USDC_WETH, 3, -(2**255), 2**160 - 1, 2**128 - 1, -887272, BUYER, RECIPIENT),
     ),
-    Case(
+    LogCase(
         "v3 liquidity added",
         logs.V3_MINT.log(USDC_WETH, BUYER, OWNER, -887270, 887270, 2**128 - 1, 2**256 - 1, 5),
         LiquidityMoved(USDC_WETH, OWNER, -887270, 887270, 2**128 - 1, 2**256 - 1, 5),
     ),
-    Case(
+    LogCase(
         "v3 liquidity taken away",
         logs.V3_BURN.log(USDC_WETH, OWNER, -60, 120, 7, 11, 13),
         LiquidityMoved(USDC_WETH, OWNER, -60, 120, -7, -11, -13),
     ),
-    Case(
+    LogCase(
         "v3 fees counted",
         logs.V3_BURN.log(USDC_WETH, OWNER, -60, 120, 0, 0, 0),
         LiquidityMoved(USDC_WETH, OWNER, -60, 120, 0, 0, 0),
     ),
-    Case(
+    LogCase(
         "the graduated curve's pool",
         logs.V4_INITIALIZE.log(
             MANAGER, bytes.fromhex(POOL_ID[2:]), TOKEN, NVDA, 0, 200, HOOK, 2**160 - 1, -156971
         ),
         PoolOpened(POOL_ID, "launchpad_pool", TOKEN, NVDA, 0, 200, HOOK, -156971),
     ),
-    Case(
+    LogCase(
         "a v4 pool without a hook, for eth",
         logs.V4_INITIALIZE.log(
             MANAGER, PLAIN_ID, ZERO_ADDRESS, TOKEN, 3000, 60, ZERO_ADDRESS, 2**96, 0
         ),
         PoolOpened("0x" + PLAIN_ID.hex(), "amm_v4", ZERO_ADDRESS, TOKEN, 3000, 60, None, 0),
     ),
-    Case(
+    LogCase(
         "a v4 swap: 31.88M tokens paid in, 5.62 NVDA paid out",
         logs.V4_SWAP.log(
             MANAGER, bytes.fromhex(POOL_ID[2:]), SWAPPER, -31880381102749799957318148, 5620497268881825819,
@@ -119,34 +119,34 @@ CASES = (
             92140088551983424601325, -156971, SWAPPER, None,
         ),
     ),
-    Case(
+    LogCase(
         "v4 liquidity",
         logs.V4_MODIFY.log(MANAGER, bytes.fromhex(POOL_ID[2:]), OWNER, -887200, 887200, -(10**22), WORD),
         LiquidityMoved(
             POOL_ID, OWNER, -887200, 887200, -(10**22), None, None, int.from_bytes(WORD, "big")
         ),
     ),
-    Case(
+    LogCase(
         "a v3 position's number",
         logs.V3_INCREASED.log(V3_POSITIONS, 815, 2**128 - 1, 2**256 - 1, 5),
         PositionNumbered(V3_POSITIONS, 815, 2**128 - 1, 2**256 - 1, 5),
     ),
-    Case(
+    LogCase(
         "the number of a v3 position that is taken away from",
         logs.V3_DECREASED.log(V3_POSITIONS, 815, 7, 11, 13),
         PositionNumbered(V3_POSITIONS, 815, -7, -11, -13),
     ),
-    Case(
+    LogCase(
         "a launch on a curve",
         logs.LAUNCHED.log(FACTORY, TOKEN, CURVE, OWNER, NVDA, 3, 41600000000000000000),
         LaunchedToken(TOKEN, OWNER, NVDA, CURVE, 2, 41600000000000000000),
     ),
-    Case(
+    LogCase(
         "a launch for eth",
         logs.LAUNCHED.log(FACTORY, TOKEN, CURVE, OWNER, ZERO_ADDRESS, 0, 42 * 10**17),
         LaunchedToken(TOKEN, OWNER, ZERO_ADDRESS, CURVE, 2, 42 * 10**17),
     ),
-    Case(
+    LogCase(
         "a curve's first buy",
         logs.CURVE_BUY.log(
             CURVE, BUYER, RECIPIENT, 580000000000000000, 252801992528019925280199252, 5800000000000000,
@@ -157,74 +157,74 @@ CASES = (
             5800000000000001,
         ),
     ),
-    Case(
+    LogCase(
         "a curve's sell",
         logs.CURVE_SELL.log(CURVE, BUYER, RECIPIENT, 20552501950319369479600566, 349169948500871381, 17, 19),
         CurveTraded(CURVE, False, BUYER, RECIPIENT, 349169948500871381, 20552501950319369479600566, 17, 19),
     ),
-    Case(
+    LogCase(
         "a curve that bought back",
         logs.BUYBACK.log(CURVE, 2**256 - 1, 11),
         CurveBoughtBack(CURVE, 2**256 - 1),
     ),
-    Case(
+    LogCase(
         "a curve emptied",
         logs.SWEPT.log(FACTORY, TOKEN, 41600000000000000002, 285714285714285714285714285),
         LaunchMoved(TOKEN, "swept", 41600000000000000002, 285714285714285714285714285),
     ),
-    Case(
+    LogCase(
         "a curve become a pool",
         logs.GRADUATED.log(FACTORY, TOKEN, 466254, 204081632653061224492599236, 41600000000000000002),
         LaunchMoved(TOKEN, "pooled", 41600000000000000002, 204081632653061224492599236),
     ),
-    Case(
+    LogCase(
         "a curve taken off",
         logs.FORCE_SWEPT.log(FACTORY, TOKEN),
         LaunchMoved(TOKEN, "rescued", None, None),
     ),
-    Case(
+    LogCase(
         "the hook's fee and tax",
         logs.HOOK_FEE.log(HOOK, bytes.fromhex(POOL_ID[2:]), NVDA, 2**256 - 1, 3),
         HookFeeTaken(POOL_ID, NVDA, 2**256 + 2),
     ),
-    Case(
+    LogCase(
         "a launch into a pool",
         logs.V1_LAUNCHED.log(
             logs.V1_FACTORIES[0], TOKEN, OWNER, ETHEREUM_FACTORY, WETH, USDC_WETH, 1, 2, 3, 4, 5
         ),
         LaunchedToken(TOKEN, OWNER, WETH, USDC_WETH, 1, None),
     ),
-    Case(
+    LogCase(
         "a transfer",
         logs.TRANSFER.log(TOKEN, BUYER, RECIPIENT, 2**256 - 1),
         Transferred(TOKEN, BUYER, RECIPIENT, 2**256 - 1),
     ),
-    Case(
+    LogCase(
         "a v3 position that is minted",
         logs.NFT_TRANSFER.log(V3_POSITIONS, ZERO_ADDRESS, OWNER, 815),
         PositionMoved(V3_POSITIONS, 815, ZERO_ADDRESS, OWNER),
     ),
-    Case(
+    LogCase(
         "a v4 position that is given away",
         logs.NFT_TRANSFER.log(V4_POSITIONS, OWNER, BUYER, 2**256 - 1),
         PositionMoved(V4_POSITIONS, 2**256 - 1, OWNER, BUYER),
     ),
-    Case(
+    LogCase(
         "operations validated, to be run",
         logs.EXECUTING.log(ENTRY_POINT),
         OperationsBegin(ENTRY_POINT),
     ),
-    Case(
+    LogCase(
         "a group of operations to be run",
         logs.AGGREGATOR.log(ENTRY_POINT, OWNER),
         OperationsBegin(ENTRY_POINT),
     ),
-    Case(
+    LogCase(
         "an operation that failed, of an account that pays itself",
         logs.OPERATION.log(ENTRY_POINT, WORD, OWNER, ZERO_ADDRESS, 2**256 - 1, False, 5, 6),
         Operated(ENTRY_POINT, OWNER),
     ),
-    Case(
+    LogCase(
         "an operation that a paymaster paid",
         logs.OPERATION.log(ENTRY_POINT, WORD, OWNER, BUYER, 0, True, 5, 6),
         Operated(ENTRY_POINT, OWNER),
@@ -235,7 +235,7 @@ ROWS = [row for file in DECODERS for row in file.decoders(CONTRACTS)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_log_says_what_happened(case: Case) -> None:
+def test_a_log_says_what_happened(case: LogCase) -> None:
     found = Decoder(CONTRACTS)(case.log)
     assert found == case.says
     assert type(found) is type(case.says)

@@ -43,7 +43,7 @@ BELOW, ABOVE = "0x00" + address("token")[4:], "0xff" + address("token")[4:]
 
 
 @dataclass(frozen=True)
-class Case:
+class TradeCase:
     """One way to trade. ``quote`` is what the pool is paid in, of which eth and weth both mean eth."""
 
     kind: str
@@ -97,21 +97,21 @@ class Case:
         return self.min_raw * 10 // 9 if self.taxed else self.min_raw
 
 
-def launched(side: str, quote: str, token: str = BELOW) -> Case:
+def launched(side: str, quote: str, token: str = BELOW) -> TradeCase:
     assert NETWORK.launchpad_hook is not None
-    return Case("launchpad_pool", side, quote, token, 0, 200, NETWORK.launchpad_hook)
+    return TradeCase("launchpad_pool", side, quote, token, 0, 200, NETWORK.launchpad_hook)
 
 
-CASES: tuple[Case, ...] = (
-    *(Case("launchpad_curve", side, quote) for side in ("buy", "sell") for quote in ("eth", "usdg")),
+CASES: tuple[TradeCase, ...] = (
+    *(TradeCase("launchpad_curve", side, quote) for side in ("buy", "sell") for quote in ("eth", "usdg")),
     *(
-        Case("amm_v3", side, quote, token)
+        TradeCase("amm_v3", side, quote, token)
         for side in ("buy", "sell")
         for quote in ("weth", "usdg")
         for token in (BELOW, ABOVE)
     ),
     *(
-        Case("amm_v4", side, quote, token)
+        TradeCase("amm_v4", side, quote, token)
         for side in ("buy", "sell")
         for quote in ("eth", "weth", "usdg")
         for token in (BELOW, ABOVE)
@@ -121,12 +121,12 @@ CASES: tuple[Case, ...] = (
         for side in ("buy", "sell")
         for quote, token in (("eth", BELOW), ("weth", ABOVE), ("usdg", BELOW))
     ),
-    Case("amm_v4", "buy", "eth", fee=DYNAMIC_FEE, hook=address("a hook")),
-    Case("amm_v4", "sell", "usdg", ABOVE, reset=True),
-    Case("amm_v3", "sell", "weth", reset=True),
-    Case("launchpad_curve", "buy", "usdg", reset=True),
-    Case("amm_v4", "buy", "weth", taxed=True),
-    Case("amm_v3", "buy", "usdg", taxed=True),
+    TradeCase("amm_v4", "buy", "eth", fee=DYNAMIC_FEE, hook=address("a hook")),
+    TradeCase("amm_v4", "sell", "usdg", ABOVE, reset=True),
+    TradeCase("amm_v3", "sell", "weth", reset=True),
+    TradeCase("launchpad_curve", "buy", "usdg", reset=True),
+    TradeCase("amm_v4", "buy", "weth", taxed=True),
+    TradeCase("amm_v3", "buy", "usdg", taxed=True),
 )
 
 
@@ -156,11 +156,11 @@ def _split(types: str) -> list[str]:
     return [one for one in found if one]
 
 
-def key(case: Case) -> tuple[object, ...]:
+def key(case: TradeCase) -> tuple[object, ...]:
     return (*sorted((case.token, case.money_address)), case.fee, case.spacing, case.hook)
 
 
-def place(case: Case) -> str:
+def place(case: TradeCase) -> str:
     if case.kind == "launchpad_curve":
         return CURVE
     if case.kind == "amm_v3":
@@ -171,7 +171,7 @@ def place(case: Case) -> str:
     return "0x" + keccak(encode([KEY], [key(case)])).hex()
 
 
-def approvals(case: Case) -> list[tuple[str, bytes]]:
+def approvals(case: TradeCase) -> list[tuple[str, bytes]]:
     """Receivers and calldata."""
     if case.side == "buy" and case.money == "eth":
         return []
@@ -185,7 +185,7 @@ def approvals(case: Case) -> list[tuple[str, bytes]]:
     return found
 
 
-def trade(case: Case) -> tuple[str, bytes]:
+def trade(case: TradeCase) -> tuple[str, bytes]:
     if case.kind == "launchpad_curve":
         name = "buy" if case.side == "buy" else "sell"
         amounts = (case.paid_raw, case.router_min_raw, WALLET)
@@ -197,7 +197,7 @@ def trade(case: Case) -> tuple[str, bytes]:
     return NETWORK.universal_router, call("execute(bytes,bytes[],uint256)", codes, inputs, DEADLINE_S)
 
 
-def _v3_calls(case: Case) -> list[bytes]:
+def _v3_calls(case: TradeCase) -> list[bytes]:
     buys, eth = case.side == "buy", case.money == "eth"
     pair = (case.money_address, case.token) if buys else (case.token, case.money_address)
     recipient = CALLER if buys else (ROUTER if eth else WALLET)
@@ -214,7 +214,7 @@ def _actions(*actions: tuple[int, bytes]) -> bytes:
     return encode(["bytes", "bytes[]"], [bytes(one for one, _ in actions), [data for _, data in actions]])
 
 
-def _swap(case: Case, amount: int) -> bytes:
+def _swap(case: TradeCase, amount: int) -> bytes:
     token_is_low = int(case.token, 16) < int(case.money_address, 16)
     zero_for_one = token_is_low if case.side == "sell" else not token_is_low
     least = case.router_min_raw
@@ -228,7 +228,7 @@ def _words(types: str, *values: object) -> bytes:
     return encode(types.split(), values)
 
 
-def _v4_buy(case: Case) -> list[tuple[int, bytes]]:
+def _v4_buy(case: TradeCase) -> list[tuple[int, bytes]]:
     swap, paid = _swap(case, case.paid_raw), case.paid_raw
     take = _words("address uint256", case.token, case.router_min_raw)
     if case.quote == "weth":
@@ -242,7 +242,7 @@ def _v4_buy(case: Case) -> list[tuple[int, bytes]]:
     return [(0x10, body), (0x04, sweep)] if case.quote == "eth" else [(0x10, body)]
 
 
-def _v4_sell(case: Case) -> list[tuple[int, bytes]]:
+def _v4_sell(case: TradeCase) -> list[tuple[int, bytes]]:
     settle = _words("address uint256 bool", case.token, case.paid_raw, True)
     first = ((0x0B, settle), (0x06, _swap(case, 0)))
     if case.quote == "weth":
@@ -262,7 +262,7 @@ def amount(raw: int, asset: str) -> Json:
     return {"amount": decimal(raw, decimals), "raw": str(raw), "asset": asset, "symbol": None}
 
 
-def body_of(case: Case, calls: Sequence[tuple[str, bytes]]) -> Json:
+def body_of(case: TradeCase, calls: Sequence[tuple[str, bytes]]) -> Json:
     """The answer around some calls, of which the last is the trade."""
     buys = case.side == "buy"
     spend = amount(case.paid_raw, case.money if buys else case.token)
@@ -297,17 +297,17 @@ def body_of(case: Case, calls: Sequence[tuple[str, bytes]]) -> Json:
     }
 
 
-_MADE: dict[Case, Json] = {}
+_MADE: dict[TradeCase, Json] = {}
 
 
-def body(case: Case) -> Json:
+def body(case: TradeCase) -> Json:
     """A fresh copy of a right answer."""
     if case not in _MADE:
         _MADE[case] = body_of(case, [*approvals(case), trade(case)])
     return copy.deepcopy(_MADE[case])
 
 
-def first(kind: str, side: str, quote: str) -> Case:
+def first(kind: str, side: str, quote: str) -> TradeCase:
     """The plain case of a kind."""
     found = (case for case in CASES if (case.kind, case.side, case.quote) == (kind, side, quote))
     return next(case for case in found if not case.reset and not case.taxed)

@@ -6,43 +6,56 @@ import pytest
 from eth_abi.abi import encode
 
 from roundtrip_verify import verify
-from unit.verify.samples import CURVE, KEY, NETWORK, WALLET, ZERO, Case, Json, body, call, first, keccak, key
+from unit.verify.samples import (
+    CURVE,
+    KEY,
+    NETWORK,
+    WALLET,
+    ZERO,
+    Json,
+    TradeCase,
+    body,
+    call,
+    first,
+    keccak,
+    key,
+)
 
 BUY_MIN = first("amm_v3", "buy", "usdg").min_raw
 LIES = {
     "the router accepts less than is promised": (
-        Case("amm_v3", "buy", "usdg", router_min=BUY_MIN - 1),
-        Case("amm_v4", "buy", "eth", router_min=1),
-        Case("launchpad_curve", "buy", "eth", router_min=0),
-        Case("launchpad_curve", "sell", "eth", router_min=0),
+        TradeCase("amm_v3", "buy", "usdg", router_min=BUY_MIN - 1),
+        TradeCase("amm_v4", "buy", "eth", router_min=1),
+        TradeCase("launchpad_curve", "buy", "eth", router_min=0),
+        TradeCase("launchpad_curve", "sell", "eth", router_min=0),
     ),
-    "a sell whose minimum is another": (Case("amm_v3", "sell", "usdg", router_min=10**9),),
+    "a sell whose minimum is another": (TradeCase("amm_v3", "sell", "usdg", router_min=10**9),),
     "amounts that mean everything": (
-        Case("launchpad_curve", "sell", "eth", paid=2**256 - 1),
-        Case("amm_v3", "sell", "usdg", paid=2**255),
-        Case("amm_v4", "sell", "eth", paid=2**160 - 1),
-        Case("amm_v4", "sell", "weth", paid=2**128),
+        TradeCase("launchpad_curve", "sell", "eth", paid=2**256 - 1),
+        TradeCase("amm_v3", "sell", "usdg", paid=2**255),
+        TradeCase("amm_v4", "sell", "eth", paid=2**160 - 1),
+        TradeCase("amm_v4", "sell", "weth", paid=2**128),
     ),
     "amounts that mean nothing, or all that lies there": (
-        Case("launchpad_curve", "buy", "eth", paid=0),
-        Case("amm_v3", "buy", "weth", paid=0),
-        Case("amm_v4", "buy", "eth", paid=0),
+        TradeCase("launchpad_curve", "buy", "eth", paid=0),
+        TradeCase("amm_v3", "buy", "weth", paid=0),
+        TradeCase("amm_v4", "buy", "eth", paid=0),
     ),
-    "a minimum that nothing can meet": (Case("amm_v3", "buy", "usdg", router_min=2**255),),
+    "a minimum that nothing can meet": (TradeCase("amm_v3", "buy", "usdg", router_min=2**255),),
     "tokens that are none": (
-        Case("amm_v3", "sell", "usdg", token=NETWORK.permit2),
-        Case("amm_v4", "buy", "usdg", token=NETWORK.universal_router),
-        Case("amm_v4", "buy", "weth", token=WALLET),
-        Case("amm_v4", "buy", "usdg", token=ZERO),
+        TradeCase("amm_v3", "sell", "usdg", token=NETWORK.permit2),
+        TradeCase("amm_v4", "buy", "usdg", token=NETWORK.universal_router),
+        TradeCase("amm_v4", "buy", "weth", token=WALLET),
+        TradeCase("amm_v4", "buy", "usdg", token=ZERO),
     ),
     "tokens that are the money": (
-        Case("amm_v3", "buy", "usdg", token=NETWORK.usdg),
-        Case("amm_v4", "buy", "eth", token=NETWORK.weth),
+        TradeCase("amm_v3", "buy", "usdg", token=NETWORK.usdg),
+        TradeCase("amm_v4", "buy", "eth", token=NETWORK.weth),
     ),
     "fees of more than all": (
-        Case("amm_v3", "buy", "weth", fee=1_000_001),
-        Case("amm_v3", "buy", "weth", fee=0x800000),
-        Case("amm_v4", "sell", "eth", fee=1_000_001),
+        TradeCase("amm_v3", "buy", "weth", fee=1_000_001),
+        TradeCase("amm_v3", "buy", "weth", fee=0x800000),
+        TradeCase("amm_v4", "sell", "eth", fee=1_000_001),
     ),
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from unit.verify.samples import CASES, Case, body, caught
+from unit.verify.samples import CASES, TradeCase, body, caught
 
 EVERY = 255
 DRAWN = {"launchpad_curve": EVERY, "amm_v3": 3, "amm_v4": 1, "launchpad_pool": 1}
@@ -30,7 +30,7 @@ def changed(data: bytes, count: int, draws: random.Random) -> Iterator[bytes]:
 
 
 @every_case
-def test_every_change_of_one_byte_of_a_step_is_caught(case: Case) -> None:
+def test_every_change_of_one_byte_of_a_step_is_caught(case: TradeCase) -> None:
     draws = random.Random(case.name)
     answer = body(case)
     for step in answer["steps"]:
@@ -54,7 +54,7 @@ def test_every_change_of_one_byte_of_a_step_is_caught(case: Case) -> None:
 
 
 @every_case
-def test_no_byte_can_be_added_or_left_out(case: Case) -> None:
+def test_no_byte_can_be_added_or_left_out(case: TradeCase) -> None:
     answer = body(case)
     for step in answer["steps"]:
         right = step["data"]
@@ -70,7 +70,7 @@ def test_no_byte_can_be_added_or_left_out(case: Case) -> None:
 
 
 @every_case
-def test_the_case_of_hex_digits_means_nothing(case: Case) -> None:
+def test_the_case_of_hex_digits_means_nothing(case: TradeCase) -> None:
     """The one change of a character that is harmless, because the bytes are the same."""
     answer = body(case)
     for step in answer["steps"]:
@@ -81,7 +81,7 @@ def test_the_case_of_hex_digits_means_nothing(case: Case) -> None:
 
 
 @every_case
-def test_gas_is_free_within_what_a_transaction_may_take(case: Case) -> None:
+def test_gas_is_free_within_what_a_transaction_may_take(case: TradeCase) -> None:
     answer = body(case)
     for step in answer["steps"]:
         for gas, harmless in (

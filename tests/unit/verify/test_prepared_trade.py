@@ -17,8 +17,8 @@ from unit.verify.samples import (
     PREPARED_S,
     STRANGER,
     WALLET,
-    Case,
     Json,
+    TradeCase,
     address,
     amount,
     body,
@@ -32,13 +32,13 @@ from unit.verify.samples import (
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
-Change = Callable[[Json, Case], None]
+Change = Callable[[Json, TradeCase], None]
 
 
 def put(path: str, value: Any) -> Change:
     """Puts a value at a dotted path."""
 
-    def change(answer: Json, case: Case) -> None:
+    def change(answer: Json, case: TradeCase) -> None:
         *above, name = path.split(".")
         holder = answer
         for one in above:
@@ -52,7 +52,7 @@ def put(path: str, value: Any) -> Change:
 def more(what: str, asset: str, by: int) -> Change:
     """Another amount, the same in both of its forms."""
 
-    def change(answer: Json, case: Case) -> None:
+    def change(answer: Json, case: TradeCase) -> None:
         holder = answer[what]
         name, text = ("minRaw", "min") if asset == "min" else ("raw", "amount")
         raw = int(holder[name]) + by
@@ -65,7 +65,7 @@ def more(what: str, asset: str, by: int) -> Change:
 def change_amount(by: int) -> Change:
     """Another minimum in the words of the last step."""
 
-    def change(answer: Json, case: Case) -> None:
+    def change(answer: Json, case: TradeCase) -> None:
         raw = case.router_min_raw + by
         text = amount(raw, answer["expect"]["asset"])["amount"]
         answer["steps"][-1]["does"] = f"Trades for at least {text} ({raw} base units)."
@@ -73,16 +73,16 @@ def change_amount(by: int) -> Change:
     return change
 
 
-def other_side(answer: Json, case: Case) -> None:
+def other_side(answer: Json, case: TradeCase) -> None:
     answer["side"] = "sell" if case.side == "buy" else "buy"
 
 
-def other_token(answer: Json, case: Case) -> None:
+def other_token(answer: Json, case: TradeCase) -> None:
     name = "expect" if case.side == "buy" else "spend"
     answer["token"]["address"] = answer[name]["asset"] = STRANGER
 
 
-def other_money(answer: Json, case: Case) -> None:
+def other_money(answer: Json, case: TradeCase) -> None:
     name = "spend" if case.side == "buy" else "expect"
     money = "usdg" if case.money == "eth" else "eth"
     answer[name] = {**answer[name], **amount(int(answer[name]["raw"]), money)}
@@ -92,7 +92,7 @@ def other_money(answer: Json, case: Case) -> None:
 
 
 def repeated(at: int) -> Change:
-    def change(answer: Json, case: Case) -> None:
+    def change(answer: Json, case: TradeCase) -> None:
         answer["steps"].insert(at, copy.deepcopy(answer["steps"][at]))
         renumber(answer)
 
@@ -100,14 +100,14 @@ def repeated(at: int) -> Change:
 
 
 def dropped(at: int) -> Change:
-    def change(answer: Json, case: Case) -> None:
+    def change(answer: Json, case: TradeCase) -> None:
         del answer["steps"][at]
         renumber(answer)
 
     return change
 
 
-def reordered(answer: Json, case: Case) -> None:
+def reordered(answer: Json, case: TradeCase) -> None:
     answer["steps"].reverse()
     renumber(answer)
     if len(answer["steps"]) == 1:
@@ -122,7 +122,7 @@ def renumber(answer: Json) -> None:
 def extra(to: str, data: bytes, value: int = 0, at: int = 0) -> Change:
     """A step more, rightly numbered."""
 
-    def change(answer: Json, case: Case) -> None:
+    def change(answer: Json, case: TradeCase) -> None:
         step = {"does": "helps", "to": to, "data": "0x" + data.hex(), "value": str(value), "gas": 50_000}
         answer["steps"].insert(at, step)
         renumber(answer)
@@ -131,7 +131,7 @@ def extra(to: str, data: bytes, value: int = 0, at: int = 0) -> Change:
 
 
 def claims(name: str, value: object) -> Change:
-    def change(answer: Json, case: Case) -> None:
+    def change(answer: Json, case: TradeCase) -> None:
         answer["steps"][0][name] = value
 
     return change
@@ -199,12 +199,12 @@ CHANGES: dict[str, Change] = {
 }  # fmt: skip
 
 
-def pays_whoever_calls(case: Case) -> bool:
+def pays_whoever_calls(case: TradeCase) -> bool:
     """True where the calldata names no wallet: the routers' constant for the caller stands there."""
     return case.kind != "launchpad_curve" and (case.kind, case.side) != ("amm_v3", "sell")
 
 
-HARMLESS: dict[str, Callable[[Case], bool]] = {
+HARMLESS: dict[str, Callable[[TradeCase], bool]] = {
     "another wallet": pays_whoever_calls,
     "another token": lambda case: case.kind == "launchpad_curve" and case.side == "buy",
     "the first step dropped": lambda case: case.reset,
@@ -237,7 +237,7 @@ def test_what_is_not_in_the_calldata_is_caught_by_what_was_asked_for() -> None:
 
 
 @every_case
-def test_another_time_is_caught(case: Case) -> None:
+def test_another_time_is_caught(case: TradeCase) -> None:
     """But for curves, which know none."""
     for by_s in (-1, 1, 86_400):
         later = {**body(case), "validUntil": iso(DEADLINE_S + by_s)}
@@ -247,7 +247,7 @@ def test_another_time_is_caught(case: Case) -> None:
 
 def test_what_is_harmless_among_claims() -> None:
     """A minimum two base units lower, for the rounding; what was prepared when is only noted."""
-    taxed = Case("amm_v3", "buy", "usdg", taxed=True)
+    taxed = TradeCase("amm_v3", "buy", "usdg", taxed=True)
     for by, harmless in ((-2, True), (-3, False)):
         answer = body(taxed)
         more("expect", "min", by)(answer, taxed)
@@ -262,7 +262,7 @@ APPROVED = [case for case in CASES if case.side == "sell" or case.money == "usdg
 
 @pytest.mark.parametrize("case", APPROVED, ids=lambda case: case.name)
 @pytest.mark.parametrize("amount_raw", [2**256 - 1, 2**160 - 1, 1, 0])
-def test_only_the_exact_amount_may_be_approved(case: Case, amount_raw: int) -> None:
+def test_only_the_exact_amount_may_be_approved(case: TradeCase, amount_raw: int) -> None:
     for step in body(case)["steps"][:-1]:
         answer = body(case)
         size = 160 if step["data"].startswith("0x87517c45") else 256
@@ -275,7 +275,7 @@ def test_only_the_exact_amount_may_be_approved(case: Case, amount_raw: int) -> N
 
 
 @pytest.mark.parametrize("case", APPROVED, ids=lambda case: case.name)
-def test_approvals_that_were_given_may_be_left_out(case: Case) -> None:
+def test_approvals_that_were_given_may_be_left_out(case: TradeCase) -> None:
     answer = body(case)
     given = [step for step in answer["steps"][:-1] if not case.reset]
     answer["steps"] = answer["steps"][-1:]
@@ -296,7 +296,7 @@ def addresses(answer: Json) -> Iterator[tuple[int, int]]:
 
 
 @every_case
-def test_no_address_in_calldata_can_be_a_strangers(case: Case) -> None:
+def test_no_address_in_calldata_can_be_a_strangers(case: TradeCase) -> None:
     places = list(addresses(body(case)))
     assert places
     for at, begin in places:
@@ -309,7 +309,7 @@ def test_no_address_in_calldata_can_be_a_strangers(case: Case) -> None:
 def test_a_pool_with_another_hook_is_not_the_launchpads() -> None:
     """Honest about its id, and yet not what it is called."""
     for quote in ("eth", "weth", "usdg"):
-        answer = body(Case("launchpad_pool", "buy", quote, hook=address("a hook")))
+        answer = body(TradeCase("launchpad_pool", "buy", quote, hook=address("a hook")))
         assert any("hook is not the launchpad's" in text for text in verify(answer, NETWORK).findings)
     answer = body(launched("buy", "eth"))
     answer["venue"]["kind"] = "amm_v4"
@@ -323,7 +323,7 @@ def test_an_honest_swap_of_another_token_is_caught() -> None:
         first("amm_v4", "buy", "eth"),
         first("amm_v4", "buy", "usdg"),
     ):
-        answer, wrong = body(case), body(Case(case.kind, case.side, case.quote, STRANGER))
+        answer, wrong = body(case), body(TradeCase(case.kind, case.side, case.quote, STRANGER))
         answer["steps"] = wrong["steps"]
         assert caught(answer)
         answer["venue"] = wrong["venue"]

@@ -27,7 +27,7 @@ from unit.verify.samples import (
     NETWORK_FILE,
     WALLET,
     ZERO,
-    Case,
+    TradeCase,
     address,
     body,
     body_of,
@@ -40,14 +40,14 @@ every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 @every_case
-def test_a_right_answer_passes(case: Case) -> None:
+def test_a_right_answer_passes(case: TradeCase) -> None:
     report = verify(body(case), NETWORK, now_s=DEADLINE_S - 60)
     assert report.findings == ()
     assert report.ok
 
 
 @every_case
-def test_every_step_is_spoken_of(case: Case) -> None:
+def test_every_step_is_spoken_of(case: TradeCase) -> None:
     report = verify(body(case), NETWORK)
     for n in range(1, len(body(case)["steps"]) + 1):
         assert any(text.startswith(f"step {n} ") for text in report.proven)
@@ -58,7 +58,7 @@ def test_every_step_is_spoken_of(case: Case) -> None:
 
 
 @every_case
-def test_what_was_asked_for_is_found_in_the_answer(case: Case) -> None:
+def test_what_was_asked_for_is_found_in_the_answer(case: TradeCase) -> None:
     answer = body(case)
     asked = Request(WALLET, case.token.upper().replace("X", "x"), case.side, answer["spend"]["amount"])
     assert verify(answer, NETWORK, asked).ok
@@ -73,7 +73,7 @@ _CONTRACTS = Contracts(
 )
 
 
-def venue(case: Case) -> Venue:
+def venue(case: TradeCase) -> Venue:
     token, money = Address(case.token), Address(case.money_address)
     quote: Quote = "eth" if case.quote == "eth" else "weth" if case.quote == "weth" else "usdg"
     if case.kind == "launchpad_curve":
@@ -86,7 +86,7 @@ def venue(case: Case) -> Venue:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.reset], ids=lambda case: case.name)
-def test_what_the_service_writes_passes(case: Case) -> None:
+def test_what_the_service_writes_passes(case: TradeCase) -> None:
     """Its plans take no allowance away: that is a step that is put in front of them."""
     module, token, wallet = _MODULES[case.kind], Address(case.token), Address(WALLET)
     terms = TradeTerms(case.router_min_raw, DEADLINE_S)
@@ -101,14 +101,14 @@ def test_what_the_service_writes_passes(case: Case) -> None:
     assert [step["data"] for step in answer["steps"]] == [step["data"] for step in body(case)["steps"]]
 
 
-def proven(case: Case) -> str:
+def proven(case: TradeCase) -> str:
     return "\n".join(verify(body(case), NETWORK).proven)
 
 
 def test_fees_and_hooks_are_named() -> None:
     assert "with a fee of 0.3 %" in proven(first("amm_v3", "buy", "weth"))
     assert "launchpad's v4 pool" in proven(launched("sell", "eth"))
-    hooked = Case("amm_v4", "buy", "eth", fee=DYNAMIC_FEE, hook=address("a hook"))
+    hooked = TradeCase("amm_v4", "buy", "eth", fee=DYNAMIC_FEE, hook=address("a hook"))
     assert "a fee set by its hook" in proven(hooked)
     assert any(address("a hook") in note for note in verify(body(hooked), NETWORK).notes)
 
@@ -124,7 +124,7 @@ def test_pools_of_the_real_chain() -> None:
 
 
 def test_a_taxed_buy_tells_both_minimums() -> None:
-    case = Case("amm_v3", "buy", "usdg", taxed=True)
+    case = TradeCase("amm_v3", "buy", "usdg", taxed=True)
     assert f"({case.router_min_raw} base units)" in proven(case)
     assert f"({case.min_raw} base units)" in proven(case)
 

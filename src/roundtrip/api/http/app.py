@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -396,7 +396,8 @@ def _group_by_path(
     return {path: PathEndpoint(by_method) for path, by_method in by_path.items()}
 
 
-def documents() -> dict[str, ASGIApp]:
+@cache
+def documents() -> Mapping[str, ASGIApp]:
     """The constant documents, by path."""
     return {
         "/v1/tools.json": Document(msgspec.json.encode(tools_json())),

@@ -4,6 +4,7 @@ JSON."""
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 import mcp_types as types
@@ -177,7 +178,7 @@ class McpDoor:
             reply.forms[form] = recorder.recorded
 
     def _build_server(self) -> Server[Any]:
-        listing = types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in listed_tools()])
+        listing = _list_tools()
 
         async def list_tools(
             ctx: Context, params: types.PaginatedRequestParams | None
@@ -280,6 +281,11 @@ async def _get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> typ
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
     return types.GetPromptResult(description=prompt.description, messages=[message])
+
+
+@cache
+def _list_tools() -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in listed_tools()])
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

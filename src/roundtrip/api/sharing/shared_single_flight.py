@@ -97,6 +97,9 @@ class FlightTimes:
     wait_s: float = 31.0
 
 
+FLIGHT_TIMES = FlightTimes()
+
+
 @dataclass(frozen=True, slots=True)
 class SharedInValkey:
     """The first process to ask holds a lease and runs; the others wait for its outcome, an answer or a
@@ -111,7 +114,7 @@ class SharedInValkey:
     version: str
     token: Callable[[], str]
     clock: Callable[[], float]
-    times: FlightTimes = FlightTimes()
+    times: FlightTimes = FLIGHT_TIMES
 
     async def find(self, key: str) -> tuple[SharedAnswer, int] | None:
         """As ``OtherProcesses.find``."""

@@ -79,8 +79,9 @@ class Valkey:
     again, and all others fail until it has ended. So a store that hangs costs one bounded wait a second, for
     any number of callers.
 
-    ``clock``: seconds from any origin. ``node``: the name of this master of a cluster, for the log; its
-    redirections are raised as redis-py's AskError and TryAgainError, and are no failure.
+    ``clock``: seconds from any origin. ``bound_s``: of the next group; it may be set anew. ``node``: the name
+    of this master of a cluster, for the log; its redirections are raised as redis-py's AskError and
+    TryAgainError, and are no failure.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Valkey:
         self._client = client
         self._node = node
         self._clock = clock
-        self._bound_s = bound_s
+        self.bound_s = bound_s
         self._waiting: deque[_QueuedCommand] = deque()
         self._flushing: asyncio.Task[None] | None = None
         self._unavailable_until_s: float | None = None
@@ -166,7 +167,7 @@ class Valkey:
         if self._flushing is not None:
             await self._flushing
         try:
-            async with asyncio.timeout(self._bound_s):
+            async with asyncio.timeout(self.bound_s):
                 await self._client.aclose()
         except Exception as fault:
             log.debug("closing valkey failed", fault=type(fault).__name__)
@@ -212,7 +213,7 @@ class Valkey:
                 bound.reschedule(loop.time())
 
         async with asyncio.timeout(None) as bound:
-            timer = loop.call_later(self._bound_s, late, _EXTRA_TURNS)
+            timer = loop.call_later(self.bound_s, late, _EXTRA_TURNS)
             try:
                 async with self._client.pipeline(transaction=False) as pipeline:
                     for queued in group:

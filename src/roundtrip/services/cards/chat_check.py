@@ -2,15 +2,17 @@
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.check.handler import check_and_store
-from roundtrip.services.check.schema import CheckParams
-from roundtrip.services.runtime.context import Context
+from roundtrip.services.check.schema import Check, CheckParams
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.index.tokens import Label
 
 from .drawing import describe_card, draw_card
@@ -36,8 +38,9 @@ class ChatChecks:
     """Makes the checks that chats ask for: ``AT_ONCE`` at a time, and one of a token, whose answer is shared
     for the policy's ``answer_ttl_ms``."""
 
-    def __init__(self, ctx: Context) -> None:
+    def __init__(self, ctx: Context, make: "MakeChatAnswer | None" = None) -> None:
         self._ctx = ctx
+        self._make = make or check_for_chat
         self._places = asyncio.Semaphore(AT_ONCE)
         self._running: dict[str, asyncio.Task[ChatAnswer]] = {}
         self._made: dict[str, ChatAnswer] = {}
@@ -55,7 +58,7 @@ class ChatChecks:
             return await asyncio.shield(self._running[token])
         if len(self._running) >= AT_ONCE + MAX_WAITING:
             raise ServiceFull("busy", "Too many checks wait at the moment. Wait a minute.", 60)
-        task = asyncio.create_task(check_for_chat(self._ctx, chat_id, address, self._places))
+        task = asyncio.create_task(self._make(self._ctx, chat_id, address, self._places))
         self._running[token] = task
         try:
             self._made[token] = await task
@@ -69,15 +72,25 @@ class ChatChecks:
         return self._made.get(token)
 
 
-async def check_for_chat(ctx: Context, chat_id: int, address: str, places: asyncio.Semaphore) -> ChatAnswer:
+MakeChatAnswer = Callable[[Context, int, str, asyncio.Semaphore], Coroutine[Any, Any, ChatAnswer]]
+
+
+async def check_for_chat(
+    ctx: Context,
+    chat_id: int,
+    address: str,
+    places: asyncio.Semaphore,
+    deadline_s: float = DEADLINE_S,
+    run_check: Callable[[Context, CheckParams], Awaitable[UseCaseAnswer[Check]]] = check_and_store,
+) -> ChatAnswer:
     """Makes a deep check of the token in one of the places, and describes it. Raises RoundtripError."""
     params = CheckParams(address, deep="1")
     ctx = ctx.for_caller(f"chat:{chat_id}", "checks", address.lower())
-    deadline = asyncio.timeout(DEADLINE_S)
+    deadline = asyncio.timeout(deadline_s)
     try:
         async with deadline, places:
             await ctx.heads.wake()
-            run = await check_and_store(ctx, params)
+            run = await run_check(ctx, params)
     except TimeoutError:
         if not deadline.expired():
             raise

@@ -21,7 +21,7 @@ from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import BookStart, HolderBook
 from roundtrip.domain.holders.read_state import Event, step
-from roundtrip.services.runtime.book_cache import OpenBook
+from roundtrip.services.runtime.book_cache import OpenBook, ReadBounds
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import looking
 from roundtrip.store.holders.books import StoredBook
@@ -31,11 +31,6 @@ from .book_store import enqueue_read, is_worth_writing, load_book, pack_book, re
 from .late_venues import must_reread
 from .sources import TokenSource, find_start, near_node, read_source, reading_node, update_maker
 
-MAX_TRANSFERS = 5_000_000
-MAX_WALLETS = 1_000_000
-"""A larger book is not read further, and is reported as far as it goes."""
-NEAR_BLOCKS = 5_000
-"""A book at most this far behind does not need a reading slot: it takes two trips."""
 CONFIRMED_AFTER_S = 60.0
 """A book is restarted because the node has pruned the next logs only if the node still says so after this
 time: one of several nodes may say so once."""
@@ -44,21 +39,6 @@ PROBED_EVERY_S = 3600.0
 ``CONFIRMED_AFTER_S``. ``PROBE_S``: the timeout."""
 PROBE_S = 4.0
 
-
-@dataclass(frozen=True, slots=True)
-class ReadBounds:
-    """How much is read at once: it stops after this many logs or seconds. ``patience_s``: the timeout for a
-    node that returns nothing."""
-
-    logs: int
-    seconds: float
-    patience_s: float = 12.0
-
-
-AT_ONCE = ReadBounds(25_000, 4.0)
-"""Within a request."""
-PIECE = ReadBounds(500_000, 15.0, 30.0)
-"""Within one job run: what is lost if the process dies."""
 
 Clock = Callable[[], float]
 
@@ -77,6 +57,7 @@ async def read_book(ctx: Context, source: TokenSource, clock: Clock = time.perf_
     """The token's book, read up to ``source.head`` unless its state is ``reading``: then a job reads on. The
     caller holds the token's lock. Raises NodeFault, ReadFailed (holders_failed), ServiceFull (holders_busy,
     holders_budget, holders_no_archive, busy)."""
+    limits = ctx.books.limits
     open_book, forget = await _reopen(ctx, source)
     if open_book is not None and open_book.state == "capped":
         return open_book
@@ -85,12 +66,12 @@ async def read_book(ctx: Context, source: TokenSource, clock: Clock = time.perf_
         return open_book
     try:
         with _reading_slot(ctx, source, open_book), _restore_on_error(ctx, source, open_book):
-            open_book = open_book or await _start_book(ctx, source, AT_ONCE)
-            open_book, stale_hash = await _read_or_restart(ctx, source, open_book, AT_ONCE, clock)
+            open_book = open_book or await _start_book(ctx, source, limits.at_once)
+            open_book, stale_hash = await _read_or_restart(ctx, source, open_book, limits.at_once, clock)
     except _StartNotFound:
         # The job has more time to find the start.
         await enqueue_read(ctx, source.token, None, forget)
-        open_book = _placeholder_book(source)
+        open_book = _placeholder_book(ctx, source)
         ctx.books.put(source.token, open_book)
         return open_book
     forget = stale_hash or forget
@@ -99,7 +80,7 @@ async def read_book(ctx: Context, source: TokenSource, clock: Clock = time.perf_
         stored = await pack_book(ctx, open_book)
         await enqueue_read(ctx, source.token, stored, forget)
         open_book.kept_transfers = stored.transfers
-    elif forget is not None or is_worth_writing(open_book):
+    elif forget is not None or is_worth_writing(ctx, open_book):
         await save_book(ctx, open_book, await pack_book(ctx, open_book), forget)
     else:
         await record_request(ctx, source.token)
@@ -109,6 +90,7 @@ async def read_book(ctx: Context, source: TokenSource, clock: Clock = time.perf_
 async def read_piece(ctx: Context, token: Address, clock: Clock = time.perf_counter) -> BookChange:
     """Reads one piece of a busy token. What was folded before an error counts as a piece. Raises as
     ``read_book``."""
+    limits = ctx.books.limits
     async with ctx.books.alone(token):
         source = await read_source(ctx, token, Meter())
         open_book, forget = await _reopen(ctx, source)
@@ -116,12 +98,12 @@ async def read_piece(ctx: Context, token: Address, clock: Clock = time.perf_coun
             return BookChange(None, None, done=True)
         with _restore_on_error(ctx, source, open_book) as is_reread:
             if open_book is None or not open_book.is_begun:
-                open_book = await _start_book(ctx, source, PIECE)
+                open_book = await _start_book(ctx, source, limits.piece)
                 # Otherwise concurrent requests would wait for this piece.
                 ctx.books.put(token, open_book)
             block_before = open_book.book.block
             try:
-                open_book, stale_hash = await _read_or_restart(ctx, source, open_book, PIECE, clock)
+                open_book, stale_hash = await _read_or_restart(ctx, source, open_book, limits.piece, clock)
             except (ReadFailed, ServiceFull) as error:
                 if open_book.book.block == block_before or (is_reread and isinstance(error, _LogsPruned)):
                     raise
@@ -136,14 +118,14 @@ def _reading_slot(
     ctx: Context, source: TokenSource, open_book: OpenBook | None
 ) -> contextlib.AbstractContextManager[None]:
     """A reading slot, if there is much to read. Raises ServiceFull (holders_busy)."""
-    if open_book is not None and _is_near(source, open_book):
+    if open_book is not None and _is_near(ctx, source, open_book):
         return contextlib.nullcontext()
     return ctx.books.take_place()
 
 
-def _is_near(source: TokenSource, open_book: OpenBook) -> bool:
+def _is_near(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
     block = open_book.book.block
-    return block is not None and source.head.number - block.number <= NEAR_BLOCKS
+    return block is not None and source.head.number - block.number <= ctx.books.limits.near_blocks
 
 
 @contextlib.contextmanager
@@ -209,7 +191,7 @@ async def _is_on_chain(ctx: Context, source: TokenSource, open_book: OpenBook) -
     _, ref = await read_refs(ctx.node, [min(head.number, block.number), block.number])
     if ref is not None:
         return ref[0].hash == block.hash
-    if block.number > head.number and open_book.book.transfers <= AT_ONCE.logs:
+    if block.number > head.number and open_book.book.transfers <= ctx.books.limits.at_once.logs:
         return False
     raise NodeFault("it is behind the block up to which the token was read")
 
@@ -232,14 +214,14 @@ async def _start_book(ctx: Context, source: TokenSource, bounds: ReadBounds) -> 
             start = await find_start(ctx, source)
     except TimeoutError as late:
         raise _StartNotFound(NodeFault("it took too long")) from late
-    return OpenBook(HolderBook(start), step("unread", "begun"))
+    return ctx.books.new_book(HolderBook(start), step("unread", "begun"))
 
 
-def _placeholder_book(source: TokenSource) -> OpenBook:
+def _placeholder_book(ctx: Context, source: TokenSource) -> OpenBook:
     """Used until a job starts the book."""
     venues = frozenset(source.log_sources.venues)
     start = BookStart(source.token, source.places, venues, 0, None, frozenset())
-    return OpenBook(HolderBook(start), step("unread", "begun"), is_begun=False)
+    return ctx.books.new_book(HolderBook(start), step("unread", "begun"), is_begun=False)
 
 
 async def _are_older_logs_back(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
@@ -342,14 +324,14 @@ async def _read_spans(
     ctx: Context, source: TokenSource, open_book: OpenBook, bounds: ReadBounds, clock: Clock
 ) -> Event:
     """Folds spans, and returns how far that came."""
-    book, started_s, logs = open_book.book, clock(), 0
+    book, started_s, logs, limits = open_book.book, clock(), 0, ctx.books.limits
     block = book.block
     first, parent_hash = book.beginning.first_number, None
     if block is not None:
         first, parent_hash = block.number + 1, block.hash
     if first > source.head.number:
         return "caught_up"
-    node = near_node(ctx) if _is_near(source, open_book) else reading_node(ctx)
+    node = near_node(ctx) if _is_near(ctx, source, open_book) else reading_node(ctx)
     spans = token_spans(
         node, source.log_sources, first, source.head, open_book.width, parent_hash=parent_hash
     )
@@ -359,7 +341,7 @@ async def _read_spans(
             ctx.books.probe_times(source.token).gone_s = None
             open_book.standing.touch(wallet for tx in span.txs for move in tx.moves for wallet in move[:2])
             logs += span.logs
-            if book.transfers > MAX_TRANSFERS or len(book.wallets) > MAX_WALLETS:
+            if book.transfers > limits.max_transfers or len(book.wallets) > limits.max_wallets:
                 return "capped"
             is_over = logs >= bounds.logs or clock() - started_s >= bounds.seconds
             if is_over and span.last.number < source.head.number:

@@ -17,8 +17,6 @@ from roundtrip.store.server.jobs import PendingJob
 from roundtrip.store.server.rows import Connection
 
 JOB = "holders"
-MAX_JOBS = 50
-"""Limit of waiting reads of busy tokens: each may have a million transfers."""
 _GIVEN_UP = timedelta(minutes=10)
 """How long after a job was given up callers get an error instead of another job."""
 _SOON_S = 60
@@ -27,9 +25,6 @@ _FAILED = "reading the transfers failed repeatedly"
 _DATABASE_S = 5.0
 _SMALL = 20_000
 """Books with up to this many wallets are packed in about 50 ms; larger ones in a thread."""
-_WRITTEN_EVERY = 500
-"""A whole book is saved again when this many transfers, or a fiftieth of all, are new: unsaved ones are read
-again."""
 
 
 async def load_book(ctx: Context, token: Address, open_book: OpenBook | None) -> OpenBook | None:
@@ -54,7 +49,7 @@ async def load_book(ctx: Context, token: Address, open_book: OpenBook | None) ->
                 return open_book
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "Saved holder data is unavailable; retry in 5 seconds.", 5) from error
-    open_book = OpenBook(book, stored.state, stored.pruned, stored.transfers)
+    open_book = ctx.books.new_book(book, stored.state, stored.pruned, stored.transfers)
     probe_times = ctx.books.probe_times(token)
     if probe_times.probed_s is None and stored.pruned:
         probe_times.probed_s = stored.read_at.timestamp()
@@ -62,11 +57,11 @@ async def load_book(ctx: Context, token: Address, open_book: OpenBook | None) ->
     return open_book
 
 
-def is_worth_writing(open_book: OpenBook) -> bool:
+def is_worth_writing(ctx: Context, open_book: OpenBook) -> bool:
     """Whether enough is new in a whole book."""
     new_transfers = open_book.book.transfers - max(0, open_book.kept_transfers)
     return open_book.kept_transfers < 0 or new_transfers >= max(
-        _WRITTEN_EVERY, open_book.kept_transfers // 50
+        ctx.books.limits.written_every, open_book.kept_transfers // 50
     )
 
 
@@ -121,7 +116,7 @@ async def enqueue_read(ctx: Context, token: Address, stored: StoredBook | None, 
                 return
             if await jobs.among(connection, JOB, [token], now - _GIVEN_UP):
                 raise ReadFailed(NodeFault(_FAILED))
-            if await jobs.due(connection, JOB, now) >= MAX_JOBS:
+            if await jobs.due(connection, JOB, now) >= ctx.books.limits.max_jobs:
                 raise ServiceFull(
                     "holders_busy", "Too many busy tokens are being read; ask again in a few minutes.", 60
                 )

@@ -11,8 +11,6 @@ from roundtrip.services.runtime.context import Context
 
 from .sources import TokenSource, reading_node
 
-PATIENCE_S = 4.0
-"""How long one request searches for trades; the next request continues from there."""
 REREAD_EVERY_S = 3600.0
 """How often a token is read again because of late venues, at most; otherwise one trader could have it read
 all day."""
@@ -72,7 +70,7 @@ def _empty_up_to(source: TokenSource, open_book: OpenBook, at: str) -> int:
 async def _any_traded(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
     unread = open_book.unread_venues
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(ctx.books.limits.late_venues_s):
             for unread_range in sorted(set(unread.values())):
                 venues = [at for at, venue in unread.items() if venue == unread_range]
                 if await _has_trades(ctx, source, open_book, venues, unread_range):

@@ -7,7 +7,7 @@ all code here runs on one event loop without awaits in between.
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -22,8 +22,6 @@ from roundtrip.domain.holders.findings import Concentration
 from roundtrip.domain.holders.ranking import HolderRanking
 from roundtrip.domain.holders.read_state import State
 
-MAX_WALLETS = 2_000_000
-"""Limit for all books together, twice the limit of one book; some 400 bytes each."""
 MAX_BOOKS = 2_000
 """The smallest book takes some eight kilobytes."""
 MAX_READING = 4
@@ -32,6 +30,41 @@ AGAIN_S = 2
 BUDGET_SAID = "Today's budget for reading token holders is used up. It renews at 00:00 UTC."
 MAX_LOADING = 2
 """Limit of books that are unpacked at once: a book of 500,000 wallets takes this process 1.6 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBounds:
+    """How much is read at once: it stops after this many logs or seconds. ``patience_s``: the timeout for a
+    node that returns nothing."""
+
+    logs: int
+    seconds: float
+    patience_s: float = 12.0
+
+
+@dataclass(slots=True)
+class ReadLimits:
+    """How far tokens are read. ``at_once``: within a request. ``piece``: within one job run, which is what is
+    lost if the process dies."""
+
+    at_once: ReadBounds = ReadBounds(25_000, 4.0)
+    piece: ReadBounds = ReadBounds(500_000, 15.0, 30.0)
+    new_width: Callable[[], Width] = new_width
+    """How many blocks of a new book's logs are asked for at first."""
+    max_transfers: int = 5_000_000
+    max_wallets: int = 1_000_000
+    """A larger book is not read further, and is reported as far as it goes."""
+    max_wallets_of_all: int = 2_000_000
+    """Limit for all books in memory, twice the limit of one book; some 400 bytes each."""
+    near_blocks: int = 5_000
+    """A book at most this far behind does not need a reading slot: it takes two trips."""
+    late_venues_s: float = 4.0
+    """How long one request searches for trades of late venues; the next request continues from there."""
+    written_every: int = 500
+    """A whole book is saved again when this many transfers, or a fiftieth of all, are new: unsaved ones are
+    read again."""
+    max_jobs: int = 50
+    """Limit of waiting reads of busy tokens: each may have a million transfers."""
 
 
 class UnreadVenue(NamedTuple):
@@ -55,8 +88,8 @@ class OpenBook:
     unread_venues: dict[str, "UnreadVenue"] = field(default_factory=dict)
     """Venues that were unknown when the book was read, and whose trades are not read yet. Neither
     ``beginning.venues`` nor the stored book has them."""
-    venues_width: Width = field(default_factory=lambda: new_width())
-    width: Width = field(default_factory=lambda: new_width())
+    venues_width: Width = field(default_factory=new_width)
+    width: Width = field(default_factory=new_width)
     """How many blocks of its logs a node returns at once."""
     standing: HolderRanking = field(default_factory=HolderRanking)
     spread: Concentration | None = None
@@ -89,6 +122,7 @@ class BookCache:
 
     budget: Budget = field(default_factory=lambda: reading_budget(0))
     behind_blocks: int = 0
+    limits: ReadLimits = field(default_factory=ReadLimits)
     loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOADING))
     """Held while a book is unpacked."""
     no_archive_s: float | None = None
@@ -97,6 +131,18 @@ class BookCache:
     _open: OrderedDict[Address, OpenBook] = field(default_factory=OrderedDict)
     _locks: WeakValueDictionary[Address, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _reading: int = 0
+
+    def new_book(
+        self,
+        book: HolderBook,
+        state: State,
+        pruned: bool = False,
+        kept_transfers: int = -1,
+        is_begun: bool = True,
+    ) -> OpenBook:
+        """A book that is not stored here yet."""
+        width, venues_width = self.limits.new_width(), self.limits.new_width()
+        return OpenBook(book, state, pruned, kept_transfers, is_begun, width=width, venues_width=venues_width)
 
     def get(self, token: Address) -> OpenBook | None:
         """The token's book, if it is in memory."""
@@ -109,7 +155,8 @@ class BookCache:
         """Stores the book; the least recently used ones make room."""
         self._open[token] = opened
         self._open.move_to_end(token)
-        while len(self._open) > MAX_BOOKS or (len(self._open) > 1 and self._count_wallets() > MAX_WALLETS):
+        limit = self.limits.max_wallets_of_all
+        while len(self._open) > MAX_BOOKS or (len(self._open) > 1 and self._count_wallets() > limit):
             self._open.popitem(last=False)
 
     def drop(self, token: Address) -> None:

@@ -137,16 +137,30 @@ class KeptProof(NamedTuple):
 
 
 PROOF_KEPT = timedelta(days=1)
-MAX_PROOFS = 50_000
-"""Proofs that are kept at most. At 8 to 60 KB each they take up to three gigabytes."""
-_PRUNED_EVERY, _PRUNED_AT_ONCE = 16, 64
+
+
+class ProofLimits(NamedTuple):
+    """``kept``: proofs at most; at 8 to 60 KB each they take up to three gigabytes. Those that are too old or
+    too many are deleted with every ``pruned_every``-th insert, ``pruned_at_once`` at most, so that no check
+    waits long and more are deleted than inserted."""
+
+    kept: int = 50_000
+    pruned_every: int = 16
+    pruned_at_once: int = 64
+
+
+PROOF_LIMITS = ProofLimits()
 
 
 async def keep_proof(
-    connection: Connection, row_id: int, began: bytes, trips: list[bytes], now: datetime
+    connection: Connection,
+    row_id: int,
+    began: bytes,
+    trips: list[bytes],
+    now: datetime,
+    limits: ProofLimits = PROOF_LIMITS,
 ) -> None:
-    """Inserts the proof of evidence ``row_id``. Every sixteenth call also deletes proofs that are too old or
-    too many: at most 64, so that no check waits long and more are deleted than inserted."""
+    """Inserts the proof of evidence ``row_id``, and deletes some others."""
     await connection.execute(
         "INSERT INTO facts.proof (evidence_id, made_at, began, trips) VALUES ($1, $2, $3, $4)",
         row_id,
@@ -154,15 +168,15 @@ async def keep_proof(
         began,
         trips,
     )
-    if row_id % _PRUNED_EVERY:
+    if row_id % limits.pruned_every:
         return
     await connection.execute(
         "DELETE FROM facts.proof WHERE evidence_id IN (SELECT evidence_id FROM (SELECT evidence_id, made_at"
         " FROM facts.proof ORDER BY evidence_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS oldest"
         " WHERE made_at < $2 OR evidence_id <= $3)",
-        _PRUNED_AT_ONCE,
+        limits.pruned_at_once,
         now - PROOF_KEPT,
-        row_id - MAX_PROOFS,
+        row_id - limits.kept,
     )
 
 

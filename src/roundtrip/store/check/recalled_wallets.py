@@ -10,10 +10,11 @@ from roundtrip.store.server.rows import Connection, fetch
 
 MAX_RECALLED = 64
 """Rows that a check reads, the newest first."""
-_PRUNED_AT_ONCE = 64
 
 
-async def read(connection: Connection, token: Address, since: datetime) -> list[RecalledWallet]:
+async def read(
+    connection: Connection, token: Address, since: datetime, limit: int = MAX_RECALLED
+) -> list[RecalledWallet]:
     """The token's wallets that were seen at ``since`` or later, the newest first."""
     return await fetch(
         connection,
@@ -22,7 +23,7 @@ async def read(connection: Connection, token: Address, since: datetime) -> list[
         " ORDER BY seen_at DESC, at, seed, number LIMIT $3",
         as_bytes(token),
         since,
-        MAX_RECALLED,
+        limit,
     )
 
 
@@ -32,8 +33,9 @@ async def keep(
     wallets: Collection[RecalledWallet],
     now: datetime,
     since: datetime,
+    pruned_at_once: int = 64,
 ) -> None:
-    """Inserts wallets, or renews them. Deletes at most 64 that were seen before ``since``."""
+    """Inserts wallets, or renews them. Deletes at most ``pruned_at_once`` that were seen before ``since``."""
     if not wallets:
         return
     await connection.executemany(
@@ -47,5 +49,5 @@ async def keep(
         "DELETE FROM facts.recalled_wallet WHERE (token, at, seed, number) IN (SELECT token, at, seed, number"
         " FROM facts.recalled_wallet WHERE seen_at < $1 ORDER BY seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
         since,
-        _PRUNED_AT_ONCE,
+        pruned_at_once,
     )

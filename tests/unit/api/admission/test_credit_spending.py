@@ -10,20 +10,20 @@ from roundtrip.api.admission.gate import Admitted, CallRefused
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.counting import Balance, key_of
-from support.paid_calls import HOME, KEYED, House, flushed
+from support.paid_calls import HOME, KEYED, PaidDispatch, flushed
 
 MIDNIGHT_MS = 1_760_054_400_000
 
 
 @pytest.fixture
-async def house() -> House:
-    return await House().begun()
+async def house() -> PaidDispatch:
+    return await PaidDispatch().begun()
 
 
 # --- the gate --------------------------------------------------------------------------------------
 
 
-async def test_past_the_day_a_call_holds_a_credit_until_it_is_answered(house: House) -> None:
+async def test_past_the_day_a_call_holds_a_credit_until_it_is_answered(house: PaidDispatch) -> None:
     admitted = [await house.ask() for _ in range(3)]
     assert [(one.day, one.hold and one.hold.until_ms) for one in admitted] == [
         (None, house.wall.ms + HOLD_MS)
@@ -41,13 +41,13 @@ async def test_past_the_day_a_call_holds_a_credit_until_it_is_answered(house: Ho
     assert (house.has(), house.minute()) == ((4, 0, 1), 2)
 
 
-async def test_without_a_credit_the_day_is_over_and_costs_nothing(house: House) -> None:
+async def test_without_a_credit_the_day_is_over_and_costs_nothing(house: PaidDispatch) -> None:
     house.ledger.balances[1] = Balance(0, 5)
     assert await house.refused() == ("daily_limit", 6)
     assert (house.has(), house.minute()) == ((0, 0, 5), 0)
 
 
-async def test_who_never_paid_is_not_looked_up(house: House) -> None:
+async def test_who_never_paid_is_not_looked_up(house: PaidDispatch) -> None:
     other = CallerRequest(HOME, key_of("n"))
     for _ in range(2):
         await house.ask(other)
@@ -55,7 +55,7 @@ async def test_who_never_paid_is_not_looked_up(house: House) -> None:
     assert house.ledger.moves == 0
 
 
-async def test_the_minute_holds_for_calls_that_are_paid_for(house: House) -> None:
+async def test_the_minute_holds_for_calls_that_are_paid_for(house: PaidDispatch) -> None:
     house.ledger.balances[1] = Balance(5)
     for _ in range(5):
         await house.ask()
@@ -64,13 +64,13 @@ async def test_the_minute_holds_for_calls_that_are_paid_for(house: House) -> Non
     assert house.has() == (0, 5, 0)
 
 
-async def test_what_counts_by_the_minute_only_costs_no_credit(house: House) -> None:
+async def test_what_counts_by_the_minute_only_costs_no_credit(house: PaidDispatch) -> None:
     assert (await house.ask(counts="minute")).hold is None
     assert (await house.gate.admit(KEYED, "never", needs_key=True)).hold is None
     assert house.has() == (5, 0, 0)
 
 
-async def test_credits_are_held_and_free_calls_come_back_at_midnight(house: House) -> None:
+async def test_credits_are_held_and_free_calls_come_back_at_midnight(house: PaidDispatch) -> None:
     house.wall.ms = MIDNIGHT_MS - 1
     late = await house.ask()
     house.wall.ms = MIDNIGHT_MS
@@ -82,7 +82,7 @@ async def test_credits_are_held_and_free_calls_come_back_at_midnight(house: Hous
 
 
 @pytest.mark.parametrize("can_be_paid", [True, False])
-async def test_the_limit_says_whether_there_is_more_to_be_had(house: House, can_be_paid: bool) -> None:
+async def test_the_limit_says_whether_there_is_more_to_be_had(house: PaidDispatch, can_be_paid: bool) -> None:
     house.gate.can_be_paid = can_be_paid
     house.ledger.balances.clear()
     with pytest.raises(CallRefused) as caught:
@@ -90,7 +90,7 @@ async def test_the_limit_says_whether_there_is_more_to_be_had(house: House, can_
     assert ("/v1/credits" in caught.value.error.message) == can_be_paid
 
 
-async def test_everybody_who_comes_meanwhile_shares_one_statement(house: House) -> None:
+async def test_everybody_who_comes_meanwhile_shares_one_statement(house: PaidDispatch) -> None:
     came = await asyncio.gather(*(house.ask() for _ in range(6)), return_exceptions=True)
     assert [isinstance(one, Admitted) for one in came] == [True] * 5 + [False]
     assert house.ledger.moves == 1
@@ -98,7 +98,7 @@ async def test_everybody_who_comes_meanwhile_shares_one_statement(house: House) 
     assert (house.ledger.moves, house.has()) == (2, (0, 0, 5))
 
 
-async def test_what_is_given_back_can_be_spent_by_the_next_call(house: House) -> None:
+async def test_what_is_given_back_can_be_spent_by_the_next_call(house: PaidDispatch) -> None:
     house.ledger.balances[1] = Balance(1, 4)
     for _ in range(4):
         house.gate.refund(await house.ask())
@@ -106,7 +106,7 @@ async def test_what_is_given_back_can_be_spent_by_the_next_call(house: House) ->
     assert house.has() == (1, 0, 4)
 
 
-async def test_a_hold_of_a_process_that_is_gone_goes_back(house: House) -> None:
+async def test_a_hold_of_a_process_that_is_gone_goes_back(house: PaidDispatch) -> None:
     for _ in range(5):
         await house.ask()
     house.gate = house.made()
@@ -117,7 +117,9 @@ async def test_a_hold_of_a_process_that_is_gone_goes_back(house: House) -> None:
     assert house.has() == (4, 1, 0)
 
 
-async def test_past_as_many_as_may_wait_it_is_busy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_past_as_many_as_may_wait_it_is_busy(
+    house: PaidDispatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(spending_of, "MAX_WAITING", 2)
     came = await asyncio.gather(*(house.ask() for _ in range(3)), return_exceptions=True)
     codes = [one.error.code if isinstance(one, CallRefused) else "in" for one in came]
@@ -131,7 +133,9 @@ GONE = [OSError("refused"), TimeoutError(), asyncpg.PostgresError("starting up")
 
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("fault", GONE, ids=lambda fault: type(fault).__name__)
-async def test_a_credit_that_may_be_held_goes_back(house: House, fault: Exception, is_done: bool) -> None:
+async def test_a_credit_that_may_be_held_goes_back(
+    house: PaidDispatch, fault: Exception, is_done: bool
+) -> None:
     house.ledger.moving_fault, house.ledger.is_moved = fault, is_done
     assert await house.refused() == ("busy", 6)
     assert house.has() == ((4, 1, 0) if is_done else (5, 0, 0))
@@ -144,7 +148,7 @@ async def test_a_credit_that_may_be_held_goes_back(house: House, fault: Exceptio
 
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("fault", GONE, ids=lambda fault: type(fault).__name__)
-async def test_what_may_be_spent_is_spent_once(house: House, fault: Exception, is_done: bool) -> None:
+async def test_what_may_be_spent_is_spent_once(house: PaidDispatch, fault: Exception, is_done: bool) -> None:
     """The answer goes out all the same."""
     one, other = await house.ask(), await house.ask()
     house.ledger.moving_fault, house.ledger.is_moved = fault, is_done
@@ -156,7 +160,7 @@ async def test_what_may_be_spent_is_spent_once(house: House, fault: Exception, i
     assert house.has() == (2, 1, 2)
 
 
-async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: House) -> None:
+async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: PaidDispatch) -> None:
     admitted = [await house.ask() for _ in range(3)]
     before = house.ledger.moves
     house.ledger.moving_fault = OSError()
@@ -167,7 +171,7 @@ async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: House) -
 
 
 async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
-    house = await House(retry_s=0.001).begun()
+    house = await PaidDispatch(retry_s=0.001).begun()
     admitted = await house.ask()
     house.ledger.moving_fault = OSError()
     await house.gate.charge(admitted)
@@ -180,7 +184,7 @@ async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
 
 
 async def test_after_a_second_outage_it_is_tried_again_too() -> None:
-    house = await House(retry_s=0.001).begun()
+    house = await PaidDispatch(retry_s=0.001).begun()
     for spent in (1, 2):
         admitted = await house.ask()
         house.ledger.moving_fault = OSError()
@@ -195,7 +199,7 @@ async def test_after_a_second_outage_it_is_tried_again_too() -> None:
 
 
 async def test_what_is_spent_while_the_database_is_gone_needs_nobody_to_be_tried_again() -> None:
-    house = await House(retry_s=0.001).begun()
+    house = await PaidDispatch(retry_s=0.001).begun()
     admitted = await house.ask()
     house.ledger.moving_fault = OSError()
     assert house.gate.spender is not None
@@ -212,7 +216,7 @@ async def test_what_is_spent_while_the_database_is_gone_needs_nobody_to_be_tried
     assert house.has() == (4, 0, 1)
 
 
-async def test_a_hold_that_is_over_is_not_ended_any_more(house: House) -> None:
+async def test_a_hold_that_is_over_is_not_ended_any_more(house: PaidDispatch) -> None:
     """Somebody else may have it."""
     spent, given_up = await house.ask(), await house.ask()
     house.ledger.moving_fault = OSError()
@@ -225,7 +229,7 @@ async def test_a_hold_that_is_over_is_not_ended_any_more(house: House) -> None:
 
 
 @pytest.mark.parametrize("was_gone", [False, True])
-async def test_what_is_left_at_the_end_is_done(house: House, was_gone: bool) -> None:
+async def test_what_is_left_at_the_end_is_done(house: PaidDispatch, was_gone: bool) -> None:
     async with house.gate.open():
         spent, back = await house.ask(), await house.ask()
         house.ledger.moving_fault = OSError() if was_gone else None
@@ -240,7 +244,7 @@ async def test_what_is_left_at_the_end_is_done(house: House, was_gone: bool) -> 
 # --- who goes away ---------------------------------------------------------------------------------
 
 
-async def test_who_goes_away_while_a_credit_is_asked_for_holds_none(house: House) -> None:
+async def test_who_goes_away_while_a_credit_is_asked_for_holds_none(house: PaidDispatch) -> None:
     """Before its flush began, while it is under way, and at the moment it was told."""
     house.ledger.go.clear()
     under_way = asyncio.create_task(house.ask())
@@ -257,7 +261,7 @@ async def test_who_goes_away_while_a_credit_is_asked_for_holds_none(house: House
     assert (await house.ask()).ticket.remaining == 5  # type: ignore[union-attr]
 
 
-async def test_who_goes_away_at_the_moment_it_is_told_holds_none(house: House) -> None:
+async def test_who_goes_away_at_the_moment_it_is_told_holds_none(house: PaidDispatch) -> None:
     """It is cancelled a turn of the loop later each time, until it is in before that."""
 
     async def gone_after(turns: int) -> bool:
@@ -278,7 +282,7 @@ async def test_who_goes_away_at_the_moment_it_is_told_holds_none(house: House) -
     assert house.has() == (4, 1, 0)
 
 
-async def test_who_goes_away_before_it_is_spent_has_it_back(house: House) -> None:
+async def test_who_goes_away_before_it_is_spent_has_it_back(house: PaidDispatch) -> None:
     under_way, waiting = await house.ask(), await house.ask()
     house.ledger.go.clear()
     house.ledger.came.clear()

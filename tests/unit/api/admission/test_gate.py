@@ -37,7 +37,7 @@ class Seconds:
 
 
 @dataclass
-class House:
+class GateHouse:
     """A gate over counts that outlive it."""
 
     ledger: Ledger = field(
@@ -86,8 +86,8 @@ class House:
 
 
 @pytest.fixture
-def house() -> House:
-    return House()
+def house() -> GateHouse:
+    return GateHouse()
 
 
 async def flushed() -> None:
@@ -99,19 +99,19 @@ async def flushed() -> None:
 # --- keys ------------------------------------------------------------------------------------------
 
 
-async def test_a_key_counts_for_its_account_and_not_for_its_address(house: House) -> None:
+async def test_a_key_counts_for_its_account_and_not_for_its_address(house: GateHouse) -> None:
     found = await house.ask()
     assert (found.account, found.allowance) == (account(1), ALLOWANCES.key)
     assert [await house.left() for _ in range(4)] == [3, 2, 1, 0]
     assert await house.left(KEYLESS) == 2
 
 
-async def test_all_keys_of_an_account_count_together(house: House) -> None:
+async def test_all_keys_of_an_account_count_together(house: GateHouse) -> None:
     assert [await house.left(CallerRequest(HOME, key_of(key))) for key in "klklk"] == [4, 3, 2, 1, 0]
     assert await house.refused(CallerRequest("address:elsewhere", key_of("l"))) == ("rate_limited", 60, 0)
 
 
-async def test_a_dead_key_is_told_so_whether_one_is_needed_or_not(house: House) -> None:
+async def test_a_dead_key_is_told_so_whether_one_is_needed_or_not(house: GateHouse) -> None:
     """It counts under its address as long as there is room there, and is never told anything else."""
     dead = CallerRequest(HOME, key_of("dead"))
     came = [await house.refused(dead, needs_key=n % 2 == 0) for n in range(5)]
@@ -120,11 +120,11 @@ async def test_a_dead_key_is_told_so_whether_one_is_needed_or_not(house: House) 
     assert await house.left() == 4
 
 
-async def test_without_the_key_that_is_needed(house: House) -> None:
+async def test_without_the_key_that_is_needed(house: GateHouse) -> None:
     assert await house.refused(KEYLESS, needs_key=True) == ("key_needed", None, 2)
 
 
-async def test_a_revoked_key_is_dead_at_the_very_next_call(house: House) -> None:
+async def test_a_revoked_key_is_dead_at_the_very_next_call(house: GateHouse) -> None:
     await house.ask()
     del house.ledger.live[hashed("k")]
     assert await house.refused() == ("bad_key", None, 2)
@@ -132,20 +132,20 @@ async def test_a_revoked_key_is_dead_at_the_very_next_call(house: House) -> None
     assert house.day() == 2
 
 
-async def test_a_revoked_key_is_told_so_when_its_minute_and_its_day_are_over(house: House) -> None:
+async def test_a_revoked_key_is_told_so_when_its_minute_and_its_day_are_over(house: GateHouse) -> None:
     for _ in range(5):
         await house.ask()
     del house.ledger.live[hashed("k")]
     assert (await house.refused())[0] == "bad_key"
 
 
-async def test_a_key_that_was_made_just_now_is_live(house: House) -> None:
+async def test_a_key_that_was_made_just_now_is_live(house: GateHouse) -> None:
     assert (await house.refused(CallerRequest(HOME, key_of("new"))))[0] == "bad_key"
     house.ledger.live[hashed("new")] = account(2)
     assert (await house.ask(CallerRequest(HOME, key_of("new")))).account == account(2)
 
 
-async def test_what_is_never_counted_is_not_and_looks_at_no_key(house: House) -> None:
+async def test_what_is_never_counted_is_not_and_looks_at_no_key(house: GateHouse) -> None:
     for asking in (KEYLESS, CallerRequest(HOME, key_of("dead"))):
         assert (await house.ask(asking, "never")).ticket is None
     assert house.ledger.writes == 0
@@ -154,7 +154,7 @@ async def test_what_is_never_counted_is_not_and_looks_at_no_key(house: House) ->
     assert (house.day(), sum(house.ledger.minute.values())) == (0, 0)
 
 
-async def test_a_holder_has_its_own_limits(house: House) -> None:
+async def test_a_holder_has_its_own_limits(house: GateHouse) -> None:
     house.holders.add(account(1).wallet)
     assert (await house.ask()).allowance == ALLOWANCES.holder
     assert await house.left() == 5
@@ -163,7 +163,7 @@ async def test_a_holder_has_its_own_limits(house: House) -> None:
 # --- days ------------------------------------------------------------------------------------------
 
 
-async def test_past_the_day_it_says_how_long_to_midnight(house: House) -> None:
+async def test_past_the_day_it_says_how_long_to_midnight(house: GateHouse) -> None:
     """And the minute is as if nobody had asked."""
     house.wall.ms = MIDNIGHT_MS - 120_500
     for n in range(8):
@@ -177,12 +177,12 @@ async def test_past_the_day_it_says_how_long_to_midnight(house: House) -> None:
     assert await house.left() == 4
 
 
-async def test_what_counts_by_the_minute_only_leaves_the_day_alone(house: House) -> None:
+async def test_what_counts_by_the_minute_only_leaves_the_day_alone(house: GateHouse) -> None:
     await house.ask(counts="minute")
     assert (house.day(), await house.left(counts="minute")) == (0, 3)
 
 
-async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(house: House) -> None:
+async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(house: GateHouse) -> None:
     house.holders.add(account(1).wallet)
     house.ledger.days[account(1).id, datetime.fromtimestamp(house.wall.ms / 1000, UTC).date()] = 196
     asked = [house.ask(CallerRequest(HOME, key_of(key))) for key in "klklkl"]
@@ -191,7 +191,7 @@ async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(house: House)
     assert await house.left(counts="minute") == 2
 
 
-async def test_a_call_handed_back_is_as_if_it_had_not_been(house: House) -> None:
+async def test_a_call_handed_back_is_as_if_it_had_not_been(house: GateHouse) -> None:
     left = house.gate.refund(await house.ask())
     assert left.ticket is not None
     assert left.ticket.remaining == 5
@@ -199,7 +199,7 @@ async def test_a_call_handed_back_is_as_if_it_had_not_been(house: House) -> None
     assert (house.day(), sum(house.ledger.minute.values())) == (0, 0)
 
 
-async def test_a_call_handed_back_after_midnight_goes_back_to_its_own_day(house: House) -> None:
+async def test_a_call_handed_back_after_midnight_goes_back_to_its_own_day(house: GateHouse) -> None:
     house.wall.ms = MIDNIGHT_MS - 1
     spoiled = await house.ask()
     house.wall.ms = MIDNIGHT_MS + 90_000
@@ -213,7 +213,7 @@ async def test_a_call_handed_back_after_midnight_goes_back_to_its_own_day(house:
 # --- group commit ----------------------------------------------------------------------------------
 
 
-async def test_everybody_who_comes_meanwhile_is_counted_by_one_statement(house: House) -> None:
+async def test_everybody_who_comes_meanwhile_is_counted_by_one_statement(house: GateHouse) -> None:
     """And by one that asks for a lease."""
     await house.ask()
     before = house.ledger.writes
@@ -221,7 +221,7 @@ async def test_everybody_who_comes_meanwhile_is_counted_by_one_statement(house: 
     assert house.ledger.writes == before + 2
 
 
-async def test_a_caller_that_goes_away_is_counted_and_holds_up_nobody(house: House) -> None:
+async def test_a_caller_that_goes_away_is_counted_and_holds_up_nobody(house: GateHouse) -> None:
     await house.ask()
     asking = [asyncio.create_task(house.ask()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -231,7 +231,7 @@ async def test_a_caller_that_goes_away_is_counted_and_holds_up_nobody(house: Hou
     assert house.ledger.minute.total() == 4
 
 
-async def test_past_as_many_as_may_wait_it_is_busy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_past_as_many_as_may_wait_it_is_busy(house: GateHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the minute is as if nobody had asked."""
     monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
     house.holders.add(account(1).wallet)
@@ -242,7 +242,7 @@ async def test_past_as_many_as_may_wait_it_is_busy(house: House, monkeypatch: py
     assert await house.left() == 1
 
 
-async def test_callers_without_a_key_ask_no_database(house: House) -> None:
+async def test_callers_without_a_key_ask_no_database(house: GateHouse) -> None:
     house.gate.refund(await house.ask(KEYLESS))
     await house.refused(KEYLESS, needs_key=True)
     await flushed()
@@ -254,7 +254,7 @@ GONE = [OSError("refused"), TimeoutError(), asyncpg.PostgresError("starting up")
 
 @pytest.mark.parametrize("fault", GONE, ids=lambda fault: type(fault).__name__)
 async def test_without_a_database_keys_cannot_be_known_and_others_are_counted(
-    house: House, fault: Exception
+    house: GateHouse, fault: Exception
 ) -> None:
     await house.ask()
     house.ledger.fault = fault
@@ -264,7 +264,7 @@ async def test_without_a_database_keys_cannot_be_known_and_others_are_counted(
     assert (await house.refused(KEYLESS))[0] == "rate_limited"
 
 
-async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: House) -> None:
+async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: GateHouse) -> None:
     house.ledger.fault = OSError()
     await house.refused(CallerRequest(HOME, key_of("new")))
     for _ in range(20):
@@ -275,7 +275,7 @@ async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: House) -
     assert house.ledger.writes == 2
 
 
-async def test_what_could_not_be_written_is_when_the_database_is_back(house: House) -> None:
+async def test_what_could_not_be_written_is_when_the_database_is_back(house: GateHouse) -> None:
     await house.ask()
     spoiled = await house.ask()
     house.ledger.fault = OSError()
@@ -288,7 +288,7 @@ async def test_what_could_not_be_written_is_when_the_database_is_back(house: Hou
     assert (await house.left(), house.day()) == (2, 3)
 
 
-async def test_what_the_database_always_refuses_keeps_nobody_from_being_counted(house: House) -> None:
+async def test_what_the_database_always_refuses_keeps_nobody_from_being_counted(house: GateHouse) -> None:
     spoiled = await house.ask()
     house.ledger.fault = asyncpg.ForeignKeyViolationError("no such mite")
     house.gate.refund(spoiled)
@@ -308,7 +308,7 @@ async def test_what_the_database_always_refuses_keeps_nobody_from_being_counted(
     ],
 )
 async def test_nothing_of_a_day_is_handed_back_twice(
-    house: House, fault: Exception, was_done: bool, day: int
+    house: GateHouse, fault: Exception, was_done: bool, day: int
 ) -> None:
     """A statement that broke off may have been done: in doubt the caller is short of a call."""
     spoiled, _ = [await house.ask() for _ in range(2)]
@@ -321,7 +321,7 @@ async def test_nothing_of_a_day_is_handed_back_twice(
     assert house.day() == day
 
 
-async def test_made_up_keys_cost_an_address_so_many_questions_and_no_more(house: House) -> None:
+async def test_made_up_keys_cost_an_address_so_many_questions_and_no_more(house: GateHouse) -> None:
     """What cannot be told from a live key that this process does not know yet is not called dead."""
     for n in range(60):
         assert (await house.refused(CallerRequest(HOME, key_of(f"made up {n}"))))[0] == "bad_key"
@@ -335,14 +335,14 @@ async def test_made_up_keys_cost_an_address_so_many_questions_and_no_more(house:
     assert (await house.refused(CallerRequest(HOME, key_of("made up"))))[0] == "bad_key"
 
 
-async def test_live_keys_use_up_no_look_ups(house: House) -> None:
+async def test_live_keys_use_up_no_look_ups(house: GateHouse) -> None:
     for n in range(100):
         house.ledger.live[hashed(f"live {n}")] = account(100 + n)
         assert (await house.ask(CallerRequest(HOME, key_of(f"live {n}")))).account == account(100 + n)
 
 
 async def test_made_up_keys_wait_among_the_callers_without_one(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: GateHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
     await house.ask()
@@ -353,7 +353,7 @@ async def test_made_up_keys_wait_among_the_callers_without_one(
 
 
 async def test_the_same_look_up_is_asked_once_a_statement(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: GateHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often a key asks past its minute."""
     monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
@@ -367,13 +367,13 @@ async def test_the_same_look_up_is_asked_once_a_statement(
     assert (await house.refused())[0] == "bad_key"
 
 
-async def test_two_different_keys_are_refused_and_counted(house: House) -> None:
+async def test_two_different_keys_are_refused_and_counted(house: GateHouse) -> None:
     two = CallerRequest(HOME, two_keys=True)
     assert [await house.refused(two) for _ in range(4)] == [("bad_key", None, left) for left in (2, 1, 0, 0)]
     assert (await house.ask(two, "never")).ticket is None
 
 
-async def test_what_was_called_before_is_known_once_the_database_answers(house: House) -> None:
+async def test_what_was_called_before_is_known_once_the_database_answers(house: GateHouse) -> None:
     """If it did not at the start."""
     for _ in range(3):
         await house.ask()
@@ -386,13 +386,13 @@ async def test_what_was_called_before_is_known_once_the_database_answers(house: 
         assert (await house.refused())[0] == "rate_limited"
 
 
-async def test_what_is_left_at_the_end_is_written(house: House) -> None:
+async def test_what_is_left_at_the_end_is_written(house: GateHouse) -> None:
     async with house.gate.open():
         house.gate.refund(await house.ask())
     assert (house.day(), house.ledger.minute.total()) == (0, 0)
 
 
-async def test_a_service_begins_without_its_database(house: House) -> None:
+async def test_a_service_begins_without_its_database(house: GateHouse) -> None:
     class Never(Ledger):
         async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
             raise OSError
@@ -412,7 +412,7 @@ class GateAgainstModel(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         live = {hashed(key): account(owner) for key, owner in (("k", 1), ("l", 1), ("m", 2))}
-        self.house = House(Ledger(live=live), Wall(MIDNIGHT_MS - 200_000))
+        self.house = GateHouse(Ledger(live=live), Wall(MIDNIGHT_MS - 200_000))
         self.minute: dict[str, list[int]] = defaultdict(list)
         self.days: dict[tuple[int, int], int] = defaultdict(int)
         self.owner: dict[str, int | None] = {"k": 1, "l": 1, "m": 2, "never": None}
@@ -530,7 +530,7 @@ def asking_from(host: str, key: str | None = None) -> CallerRequest:
     ],
 )
 async def test_a_network_makes_as_many_calls_as_some_of_its_addresses(
-    house: House, hosts: list[str], most: int
+    house: GateHouse, hosts: list[str], most: int
 ) -> None:
     """Of IPv4 its /24, of IPv6 its /56 and its /48."""
     allowed = most * ALLOWANCES.anonymous.per_minute
@@ -547,7 +547,7 @@ async def test_a_network_makes_as_many_calls_as_some_of_its_addresses(
     assert (await house.ask(asking_from("198.51.100.7"))).ticket is not None
 
 
-async def test_a_call_that_the_network_refuses_costs_its_address_nothing(house: House) -> None:
+async def test_a_call_that_the_network_refuses_costs_its_address_nothing(house: GateHouse) -> None:
     per_minute = ALLOWANCES.anonymous.per_minute
     for n in range(8 * per_minute):
         await house.ask(asking_from(f"203.0.113.{n // per_minute + 1}"))
@@ -555,12 +555,12 @@ async def test_a_call_that_the_network_refuses_costs_its_address_nothing(house: 
     assert left == [per_minute, per_minute]
 
 
-async def test_a_call_that_is_handed_back_is_handed_back_to_the_network(house: House) -> None:
+async def test_a_call_that_is_handed_back_is_handed_back_to_the_network(house: GateHouse) -> None:
     for _ in range(100):
         house.gate.refund(await house.ask(asking_from("203.0.113.5")))
 
 
-async def test_calls_with_keys_are_bounded_by_address_too(house: House) -> None:
+async def test_calls_with_keys_are_bounded_by_address_too(house: GateHouse) -> None:
     bound = replace(ALLOWANCES, address=AddressAllowance(keyed=4))
     house.gate.allowances = bound
     house.ledger.live |= {hashed(f"k{n}"): account(n) for n in range(10, 16)}
@@ -571,7 +571,7 @@ async def test_calls_with_keys_are_bounded_by_address_too(house: House) -> None:
     assert (await house.ask(asking_from("203.0.113.6", "k14"))).account == account(14)
 
 
-async def test_the_services_own_machine_is_bounded_only_where_that_is_set(house: House) -> None:
+async def test_the_services_own_machine_is_bounded_only_where_that_is_set(house: GateHouse) -> None:
     house.gate.allowances = replace(ALLOWANCES, address=AddressAllowance(keyed=1))
     for host in ("127.0.0.1", "::1"):
         for n in range(2):

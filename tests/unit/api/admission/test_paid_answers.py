@@ -13,23 +13,23 @@ from roundtrip.api.server.protocol import BODY_S
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.services.runtime.context import UseCaseAnswer
 from roundtrip.store.accounts.credit_holds import HOLD_MS
-from support.paid_calls import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
+from support.paid_calls import KEYED, PLAIN, SHARED, PaidDispatch, PaidParams, PaidText, flushed, say
 
 
 @pytest.fixture
-async def house() -> House:
-    return await House().begun()
+async def house() -> PaidDispatch:
+    return await PaidDispatch().begun()
 
 
 def failing(error: BaseException) -> Callable[..., Awaitable[UseCaseAnswer[Any]]]:
-    async def handler(call: HandlerCall[Params]) -> UseCaseAnswer[Any]:
+    async def handler(call: HandlerCall[PaidParams]) -> UseCaseAnswer[Any]:
         raise error
 
     return handler
 
 
-async def spoiled(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
-    return UseCaseAnswer(Said("x"), counted=False)
+async def spoiled(call: HandlerCall[PaidParams]) -> UseCaseAnswer[PaidText]:
+    return UseCaseAnswer(PaidText("x"), counted=False)
 
 
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
@@ -44,7 +44,7 @@ async def spoiled(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
     ],
 )
 async def test_an_answer_costs_one_and_an_error_nothing(
-    house: House, operation: AnyOperation, handler: Any, status: int, cost: int, counted: int
+    house: PaidDispatch, operation: AnyOperation, handler: Any, status: int, cost: int, counted: int
 ) -> None:
     """By the time it goes out."""
     reply = await house.run(replace(operation, handler=handler))
@@ -57,20 +57,20 @@ async def test_an_answer_costs_one_and_an_error_nothing(
     assert house.minute() == counted
 
 
-async def test_parameters_that_do_not_fit_count_and_cost_nothing(house: House) -> None:
+async def test_parameters_that_do_not_fit_count_and_cost_nothing(house: PaidDispatch) -> None:
     reply = await house.dispatch.run(PLAIN, {"address": 5}, KEYED)
     await flushed()
     assert (reply.status, house.has(), house.minute()) == (400, (5, 0, 0), 1)
 
 
-async def test_an_answer_that_was_there_already_costs_one(house: House) -> None:
+async def test_an_answer_that_was_there_already_costs_one(house: PaidDispatch) -> None:
     replies = [await house.run(SHARED) for _ in range(3)]
     assert [reply.headers["x-cache"] for reply in replies] == ["miss", "hit", "hit"]
     assert house.has() == (2, 0, 3)
 
 
-async def test_what_takes_too_long_costs_nothing(house: House) -> None:
-    async def forever(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
+async def test_what_takes_too_long_costs_nothing(house: PaidDispatch) -> None:
+    async def forever(call: HandlerCall[PaidParams]) -> UseCaseAnswer[PaidText]:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -82,14 +82,14 @@ async def test_what_takes_too_long_costs_nothing(house: House) -> None:
 
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_whoever_is_gone_before_its_answer_pays_nothing_and_others_get_theirs(
-    house: House, operation: AnyOperation
+    house: PaidDispatch, operation: AnyOperation
 ) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
-    async def slow(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
+    async def slow(call: HandlerCall[PaidParams]) -> UseCaseAnswer[PaidText]:
         begun.set()
         await go.wait()
-        return UseCaseAnswer(Said("x"))
+        return UseCaseAnswer(PaidText("x"))
 
     operation = replace(operation, handler=slow)
     asking = [asyncio.create_task(house.run(operation)) for _ in range(2)]
@@ -106,10 +106,10 @@ async def test_whoever_is_gone_before_its_answer_pays_nothing_and_others_get_the
     assert (there.status, house.has()) == (200, (4, 0, 1))
 
 
-async def test_an_answer_goes_out_where_it_cannot_be_paid_for(house: House) -> None:
-    async def away(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
+async def test_an_answer_goes_out_where_it_cannot_be_paid_for(house: PaidDispatch) -> None:
+    async def away(call: HandlerCall[PaidParams]) -> UseCaseAnswer[PaidText]:
         house.ledger.moving_fault = OSError()
-        return UseCaseAnswer(Said("x"))
+        return UseCaseAnswer(PaidText("x"))
 
     assert (await house.run(replace(PLAIN, handler=away))).status == 200
     assert house.has() == (4, 1, 0)

@@ -16,7 +16,7 @@ PATIENT_S = 5.0
 
 
 @dataclass
-class Client:
+class LineClient:
     """Reads lines; ``leave`` disconnects it."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Client:
 
 
 @dataclass
-class Runs:
+class ReleasedRuns:
     """Runs that end when they are released."""
 
     started: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Runs:
 
 
 async def send(
-    addresses: list[str], runs: Runs, client: Client, ending: EndlessAnswers | None = None
+    addresses: list[str], runs: ReleasedRuns, client: LineClient, ending: EndlessAnswers | None = None
 ) -> None:
     headers = {"x-ratelimit-limit": "10"}
     async with asyncio.timeout(PATIENT_S):
@@ -58,8 +58,8 @@ async def send(
 
 
 async def test_each_address_has_a_line_and_the_answer_ends() -> None:
-    client = Client()
-    await send(["a", "b", "c"], Runs(), client)
+    client = LineClient()
+    await send(["a", "b", "c"], ReleasedRuns(), client)
     assert client.lines() == [
         {"address": name, "check": {"of": name}, "error": None} for name in ("a", "b", "c")
     ]
@@ -70,7 +70,7 @@ async def test_each_address_has_a_line_and_the_answer_ends() -> None:
 
 
 async def test_what_is_ready_first_is_sent_first_and_few_run_at_once() -> None:
-    client, runs = Client(), Runs(gates={"slow": asyncio.Event()})
+    client, runs = LineClient(), ReleasedRuns(gates={"slow": asyncio.Event()})
     names = [f"n{number}" for number in range(3 * AT_ONCE)]
     sending = asyncio.create_task(send(["slow", *names], runs, client))
     async with asyncio.timeout(PATIENT_S):
@@ -79,7 +79,7 @@ async def test_what_is_ready_first_is_sent_first_and_few_run_at_once() -> None:
     runs.gates["slow"].set()
     await sending
     assert [line["address"] for line in client.lines()] == [*names, "slow"]
-    held = Runs(gates={name: asyncio.Event() for name in names})
+    held = ReleasedRuns(gates={name: asyncio.Event() for name in names})
     sending = asyncio.create_task(send(names, held, client))
     for _ in range(50):
         await asyncio.sleep(0)
@@ -95,8 +95,8 @@ async def test_a_fault_is_its_rows_own() -> None:
             return error_reply(CallerFault("bad_address", "It is none."))
         return error_reply(LimitReached("rate_limited", "Too many.", 7, 10))
 
-    client = Client()
-    await send(["a", "b"], Runs(reply=reply), client)
+    client = LineClient()
+    await send(["a", "b"], ReleasedRuns(reply=reply), client)
     assert client.lines() == [
         {
             "address": "a", "check": None,
@@ -111,7 +111,7 @@ async def test_a_fault_is_its_rows_own() -> None:
 
 async def test_who_disconnects_starts_no_more_runs() -> None:
     names = [f"n{number}" for number in range(3 * AT_ONCE)]
-    client, runs = Client(), Runs(gates={name: asyncio.Event() for name in names})
+    client, runs = LineClient(), ReleasedRuns(gates={name: asyncio.Event() for name in names})
     sending = asyncio.create_task(send(names, runs, client))
     for _ in range(50):
         await asyncio.sleep(0)
@@ -122,7 +122,7 @@ async def test_who_disconnects_starts_no_more_runs() -> None:
 
 async def test_a_service_that_shuts_down_ends_what_runs_and_names_the_rest() -> None:
     names = [f"n{number}" for number in range(2 * AT_ONCE)]
-    client, runs, ending = Client(), Runs(gates={names[0]: asyncio.Event()}), EndlessAnswers()
+    client, runs, ending = LineClient(), ReleasedRuns(gates={names[0]: asyncio.Event()}), EndlessAnswers()
     runs.gates = {name: asyncio.Event() for name in names[:AT_ONCE]}
     sending = asyncio.create_task(send(names, runs, client, ending))
     for _ in range(50):

@@ -48,7 +48,7 @@ class Nothing:
 
 
 @dataclass
-class Sent:
+class WarmResponse:
     """What one request got."""
 
     status: int
@@ -82,7 +82,9 @@ class Warmed:
         await self.shared.get(f"check_token:{TOKEN}", made)
         return self
 
-    async def get(self, *headers: tuple[bytes, bytes], method: str = "GET", query: bytes = b"") -> Sent:
+    async def get(
+        self, *headers: tuple[bytes, bytes], method: str = "GET", query: bytes = b""
+    ) -> WarmResponse:
         sent: list[Any] = []
 
         async def receive() -> dict[str, Any]:
@@ -97,7 +99,7 @@ class Warmed:
             "query_string": query, "headers": list(headers), "client": ("127.0.0.1", 1),
         }  # fmt: skip
         await self.app(scope, receive, send)
-        return Sent(sent[0]["status"], sent[0]["headers"], sent[1]["body"])
+        return WarmResponse(sent[0]["status"], sent[0]["headers"], sent[1]["body"])
 
     def counts(self) -> dict[tuple[str, ...], int]:
         return {(metric, *labels): count for metric, labels, count in self.ctx.measures.counts()}

@@ -14,7 +14,7 @@ READ_S, THINK_S = 0.00004, 0.0003
 SECONDS = 2.0
 
 
-class Process:
+class StartedProcess:
     """Reads and answers over many connections. ``waits_s``: by caller."""
 
     def __init__(self) -> None:
@@ -67,8 +67,8 @@ class Process:
         return waits[int(len(waits) * 0.95)]
 
 
-async def crowd(connections: int, cost_s: float, addresses: int = 6) -> Process:
-    process = Process()
+async def crowd(connections: int, cost_s: float, addresses: int = 6) -> StartedProcess:
+    process = StartedProcess()
     async with asyncio.TaskGroup() as tasks:
         for n in range(connections):
             tasks.create_task(process.flood(f"crowd {n % addresses}", cost_s))
@@ -77,7 +77,7 @@ async def crowd(connections: int, cost_s: float, addresses: int = 6) -> Process:
     return process
 
 
-def rate(process: Process) -> float:
+def rate(process: StartedProcess) -> float:
     return sum(count for name, count in process.counts.items() if name.startswith("crowd")) / SECONDS
 
 

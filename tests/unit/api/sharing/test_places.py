@@ -39,7 +39,7 @@ SECONDS = 30.0
 
 
 @dataclass
-class Caller:
+class PlaceCaller:
     """``share``: refused of asked."""
 
     who: FlightCaller
@@ -53,7 +53,7 @@ class Caller:
         return sorted(self.waits_s)[int(len(self.waits_s) * 0.95)]
 
 
-class Street:
+class BusyProcess:
     """A process, and all who ask it."""
 
     def __init__(self, places: int = PLACES) -> None:
@@ -70,7 +70,9 @@ class Street:
             await asyncio.sleep(took_s)
         return SharedAnswer(b"", 15_000, True)
 
-    async def ask(self, caller: Caller, run: Callable[[], Awaitable[SharedAnswer]], key: str = "") -> bool:
+    async def ask(
+        self, caller: PlaceCaller, run: Callable[[], Awaitable[SharedAnswer]], key: str = ""
+    ) -> bool:
         began_s = self.now_s()
         try:
             await self.shared.get(key or f"{next(self.numbers)}", run, caller.who)
@@ -80,30 +82,30 @@ class Street:
         caller.waits_s.append(self.now_s() - began_s)
         return True
 
-    async def burn(self, caller: Caller, until_s: float) -> None:
+    async def burn(self, caller: PlaceCaller, until_s: float) -> None:
         """One request after the other; a refused one is repeated when it may be."""
         while self.now_s() < until_s:
             if not await self.ask(caller, lambda: self.check(caller.who, "burner", BURN_S)):
                 await asyncio.sleep(0.2)
 
-    async def browse(self, caller: Caller, until_s: float, took_s: float, every_s: float) -> None:
+    async def browse(self, caller: PlaceCaller, until_s: float, took_s: float, every_s: float) -> None:
         while self.now_s() < until_s:
             token = f"plain {next(self.numbers)}"
             await self.ask(caller, lambda token=token: self.check(caller.who, token, took_s))  # type: ignore[misc]
             await asyncio.sleep(every_s)
 
 
-def honest() -> list[Caller]:
+def honest() -> list[PlaceCaller]:
     return [
-        Caller(FlightCaller("account:1", "address:1")),
-        Caller(FlightCaller("address:2", "address:2")),
-        Caller(FlightCaller("address:3", "address:3", PAGE_WAIT_S)),
+        PlaceCaller(FlightCaller("account:1", "address:1")),
+        PlaceCaller(FlightCaller("address:2", "address:2")),
+        PlaceCaller(FlightCaller("address:3", "address:3", PAGE_WAIT_S)),
     ]
 
 
-async def beside(attackers: Sequence[tuple[Caller, int]], places: int = PLACES) -> list[Caller]:
+async def beside(attackers: Sequence[tuple[PlaceCaller, int]], places: int = PLACES) -> list[PlaceCaller]:
     """Honest callers with a key, without one and on a page, beside attackers with so many in flight."""
-    street, callers = Street(places), honest()
+    street, callers = BusyProcess(places), honest()
     async with asyncio.TaskGroup() as tasks:
         for attacker, in_flight in attackers:
             for _ in range(in_flight):
@@ -117,7 +119,7 @@ async def beside(attackers: Sequence[tuple[Caller, int]], places: int = PLACES) 
 
 @pytest.mark.parametrize("in_flight", [5, 6, 7, 8, 16, 60])
 def test_burners_of_one_account_take_nothing_from_others(in_flight: int) -> None:
-    attacker = Caller(FlightCaller("account:9", "address:9"))
+    attacker = PlaceCaller(FlightCaller("account:9", "address:9"))
     for caller in simulate(beside([(attacker, in_flight)])):
         assert caller.share() == 0
         assert caller.p95_s() < 2 * CHECK_S
@@ -128,7 +130,7 @@ def test_burners_of_one_account_take_nothing_from_others(in_flight: int) -> None
 
 @pytest.mark.parametrize("places", [3, 6, 12])
 def test_of_few_places_an_account_has_a_third_at_most(places: int) -> None:
-    attacker = Caller(FlightCaller("account:9", "address:9"))
+    attacker = PlaceCaller(FlightCaller("account:9", "address:9"))
     for caller in simulate(beside([(attacker, 16)], places)):
         assert caller.share() <= 0.1
         assert caller.p95_s() < 1
@@ -138,7 +140,8 @@ def test_of_few_places_an_account_has_a_third_at_most(places: int) -> None:
 def test_ten_accounts_take_nothing_from_others(addresses: int) -> None:
     """Of one address they have one share; of ten addresses each has its own, and its own lane's turns."""
     attackers = [
-        (Caller(FlightCaller(f"account:{n}", f"address:{90 + n % addresses}")), 16) for n in range(10, 20)
+        (PlaceCaller(FlightCaller(f"account:{n}", f"address:{90 + n % addresses}")), 16)
+        for n in range(10, 20)
     ]
     for caller in simulate(beside(attackers)):
         assert caller.share() <= 0.1
@@ -148,9 +151,9 @@ def test_ten_accounts_take_nothing_from_others(addresses: int) -> None:
 def test_a_crowd_of_honest_people_is_answered_or_told_in_time() -> None:
     """Three times what the lanes can do: as much is answered as without the crowd's rest."""
 
-    async def crowd(people: int) -> list[Caller]:
-        street = Street()
-        callers = [Caller(FlightCaller(f"address:{n}", f"address:{n}")) for n in range(people)]
+    async def crowd(people: int) -> list[PlaceCaller]:
+        street = BusyProcess()
+        callers = [PlaceCaller(FlightCaller(f"address:{n}", f"address:{n}")) for n in range(people)]
         async with asyncio.TaskGroup() as tasks:
             for caller in callers:
                 tasks.create_task(street.browse(caller, SECONDS, 0.2, 1.0))

@@ -13,22 +13,15 @@ from roundtrip.api.sharing.single_flight import FINISH_RUNS_S, SharedAnswer, Sha
 from roundtrip.app.supervisor import END_S
 from roundtrip.domain.base.errors import NodeFault
 from support.answering import PATIENT_S
-
-
-class Clock:
-    def __init__(self, now: float = 1_000.0) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
+from support.clocks import Clock
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_000.0)
 
 
-class Runs:
+class CountedRuns:
     """Makes answers; waits for ``gate`` where there is one, and counts."""
 
     def __init__(self, ttl_ms: int = 15_000, fault: Exception | None = None) -> None:
@@ -59,7 +52,7 @@ async def turns() -> None:
 
 
 async def test_fifty_who_ask_at_once_cause_one_run(shared: SharedAnswers) -> None:
-    runs = Runs()
+    runs = CountedRuns()
     runs.gate.clear()
     waiting = [asyncio.create_task(shared.get("k", runs)) for _ in range(50)]
     await turns()
@@ -72,28 +65,28 @@ async def test_fifty_who_ask_at_once_cause_one_run(shared: SharedAnswers) -> Non
 
 
 async def test_an_answer_is_kept_for_its_time_to_the_millisecond(shared: SharedAnswers, clock: Clock) -> None:
-    runs = Runs(ttl_ms=1_500)
+    runs = CountedRuns(ttl_ms=1_500)
     assert (await shared.get("k", runs))[1] is False
-    clock.now += 1.499
+    clock.now_s += 1.499
     assert await shared.get("k", runs) == (SharedAnswer(b"1", 1_500, True), True)
-    clock.now = 1_001.5
+    clock.now_s = 1_001.5
     assert await shared.get("k", runs) == (SharedAnswer(b"2", 1_500, True), False)
 
 
 async def test_an_answers_time_begins_when_it_is_there(shared: SharedAnswers, clock: Clock) -> None:
-    runs = Runs(ttl_ms=1_000)
+    runs = CountedRuns(ttl_ms=1_000)
     runs.gate.clear()
     asking = asyncio.create_task(shared.get("k", runs))
     await turns()
-    clock.now += 30
+    clock.now_s += 30
     runs.gate.set()
     await asking
-    clock.now += 0.999
+    clock.now_s += 0.999
     assert (await shared.get("k", runs))[1] is True
 
 
 async def test_an_answer_of_no_time_is_not_kept(shared: SharedAnswers) -> None:
-    runs = Runs(ttl_ms=0)
+    runs = CountedRuns(ttl_ms=0)
     assert [(await shared.get("k", runs))[0].body for _ in range(2)] == [b"1", b"2"]
     assert shared.find_fresh("k") is None
 
@@ -102,19 +95,19 @@ async def test_an_answer_of_no_time_takes_no_others_place(
     shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers_module, "_MAX_ANSWERS", 1)
-    await shared.get("kept", Runs())
-    await shared.get("k", Runs(ttl_ms=0))
+    await shared.get("kept", CountedRuns())
+    await shared.get("k", CountedRuns(ttl_ms=0))
     assert shared.find_fresh("kept") is not None
 
 
 async def test_different_questions_run_apart(shared: SharedAnswers) -> None:
-    runs = Runs()
+    runs = CountedRuns()
     assert [(await shared.get(key, runs))[1] for key in ("a", "b", "a")] == [False, False, True]
     assert runs.count == 2
 
 
 async def test_a_failure_reaches_all_who_wait_and_is_not_kept(shared: SharedAnswers) -> None:
-    runs = Runs(fault=NodeFault("it took too long"))
+    runs = CountedRuns(fault=NodeFault("it took too long"))
     runs.gate.clear()
     waiting = [asyncio.create_task(shared.get("k", runs)) for _ in range(50)]
     await turns()
@@ -127,7 +120,7 @@ async def test_a_failure_reaches_all_who_wait_and_is_not_kept(shared: SharedAnsw
 
 
 async def test_a_caller_that_goes_away_takes_nothing_from_the_others(shared: SharedAnswers) -> None:
-    runs = Runs()
+    runs = CountedRuns()
     runs.gate.clear()
     waiting = [asyncio.create_task(shared.get("k", runs)) for _ in range(3)]
     await turns()
@@ -141,7 +134,7 @@ async def test_a_caller_that_goes_away_takes_nothing_from_the_others(shared: Sha
 
 
 async def test_a_run_that_everybody_left_is_finished_and_kept(shared: SharedAnswers) -> None:
-    runs = Runs()
+    runs = CountedRuns()
     runs.gate.clear()
     asking = asyncio.create_task(shared.get("k", runs))
     await turns()
@@ -155,7 +148,7 @@ async def test_a_run_that_everybody_left_is_finished_and_kept(shared: SharedAnsw
 
 
 async def test_a_failure_that_everybody_left_disturbs_nobody(shared: SharedAnswers) -> None:
-    runs = Runs(fault=NodeFault("gone"))
+    runs = CountedRuns(fault=NodeFault("gone"))
     runs.gate.clear()
     asking = asyncio.create_task(shared.get("k", runs))
     await turns()
@@ -167,7 +160,7 @@ async def test_a_failure_that_everybody_left_disturbs_nobody(shared: SharedAnswe
 
 
 async def test_a_failed_run_gives_its_place_back(shared: SharedAnswers) -> None:
-    runs = Runs(fault=NodeFault("down"))
+    runs = CountedRuns(fault=NodeFault("down"))
     for key in "abcdefgh":
         with pytest.raises(NodeFault):
             await shared.get(key, runs)
@@ -177,14 +170,14 @@ async def test_of_too_many_answers_the_oldest_goes(
     shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers_module, "_MAX_ANSWERS", 2)
-    runs = Runs()
+    runs = CountedRuns()
     for key in ("a", "b", "c"):
         await shared.get(key, runs)
     assert [shared.find_fresh(key) is not None for key in ("a", "b", "c")] == [False, True, True]
 
 
 async def test_settling_waits_for_what_runs_and_minds_no_failure(shared: SharedAnswers) -> None:
-    good, bad = Runs(), Runs(fault=NodeFault("down"))
+    good, bad = CountedRuns(), CountedRuns(fault=NodeFault("down"))
     good.gate.clear()
     bad.gate.clear()
     asking = [asyncio.create_task(shared.get("a", good)), asyncio.create_task(shared.get("b", bad))]
@@ -200,7 +193,7 @@ async def test_settling_waits_for_what_runs_and_minds_no_failure(shared: SharedA
 
 
 async def test_settling_breaks_off_what_takes_too_long(shared: SharedAnswers) -> None:
-    runs = Runs()
+    runs = CountedRuns()
     runs.gate.clear()
     asking = asyncio.create_task(shared.get("a", runs))
     await turns()
@@ -220,7 +213,7 @@ def test_a_process_that_is_told_to_end_has_time_for_all_of_it() -> None:
 # --- absences --------------------------------------------------------------------------------------
 
 
-class Chain:
+class NewestBlock:
     """Whose newest block is what the test says; runs on it find nothing."""
 
     def __init__(self) -> None:
@@ -241,17 +234,17 @@ class Chain:
 
 
 @pytest.fixture
-def chain() -> Chain:
-    return Chain()
+def chain() -> NewestBlock:
+    return NewestBlock()
 
 
 @pytest.fixture
-def watching(clock: Clock, chain: Chain) -> SharedAnswers:
+def watching(clock: Clock, chain: NewestBlock) -> SharedAnswers:
     return SharedAnswers(clock, RunPlaces(6), is_newest_block=chain.is_newest)
 
 
 async def test_an_absence_is_shared_while_its_block_is_the_newest(
-    watching: SharedAnswers, chain: Chain
+    watching: SharedAnswers, chain: NewestBlock
 ) -> None:
     came = [await watching.get("k", chain) for _ in range(3)]
     assert [(shared.body, hit) for shared, hit in came] == [
@@ -263,7 +256,7 @@ async def test_an_absence_is_shared_while_its_block_is_the_newest(
 
 
 async def test_who_joined_a_run_after_a_newer_block_is_told_of_that_block(
-    watching: SharedAnswers, chain: Chain
+    watching: SharedAnswers, chain: NewestBlock
 ) -> None:
     chain.gate.clear()
     first = asyncio.create_task(watching.get("k", chain))
@@ -278,6 +271,6 @@ async def test_who_joined_a_run_after_a_newer_block_is_told_of_that_block(
 
 
 async def test_where_nobody_knows_the_newest_block_an_absence_is_for_one(
-    shared: SharedAnswers, chain: Chain
+    shared: SharedAnswers, chain: NewestBlock
 ) -> None:
     assert [(await shared.get("k", chain))[1] for _ in range(3)] == [False] * 3

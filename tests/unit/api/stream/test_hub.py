@@ -66,7 +66,7 @@ async def no_pause() -> None:
 
 
 @dataclass
-class Client:
+class StreamClient:
     """Reads a stream. ``gate``: cleared, it does not read."""
 
     hub: StreamHub
@@ -128,7 +128,7 @@ def hub(source: Source) -> StreamHub:
 
 
 async def test_readers_get_what_they_want_and_the_source_is_read_once(hub: StreamHub, source: Source) -> None:
-    all_, one = Client(hub), Client(hub, StreamPlan(2, [OTHER], ["verdict"], None))
+    all_, one = StreamClient(hub), StreamClient(hub, StreamPlan(2, [OTHER], ["verdict"], None))
     async with all_.reading(), one.reading():
         source.turns.put_nowait([event(1), event(2, OTHER), event(3, None, 1), event(4, None, 2)])
         source.turns.put_nowait([event(5, OTHER)])
@@ -144,7 +144,7 @@ async def test_readers_get_what_they_want_and_the_source_is_read_once(hub: Strea
 
 async def test_the_streams_of_a_revoked_key_end_at_once(hub: StreamHub, source: Source) -> None:
     """Before anything that came after it; those of the account's other keys stay."""
-    stolen, own = Client(hub, key_hash=b"stolen"), Client(hub, key_hash=b"own")
+    stolen, own = StreamClient(hub, key_hash=b"stolen"), StreamClient(hub, key_hash=b"own")
     async with stolen.reading(), own.reading():
         source.turns.put_nowait([event(1)])
         await stolen.until(b'{"n":1}')
@@ -162,7 +162,7 @@ async def test_the_streams_of_a_revoked_key_end_at_once(hub: StreamHub, source: 
 
 async def test_the_next_reader_begins_anew(hub: StreamHub, source: Source) -> None:
     for _ in range(2):
-        async with Client(hub).reading():
+        async with StreamClient(hub).reading():
             pass
     assert source.begun == 2
     assert hub.position() is None
@@ -170,7 +170,7 @@ async def test_the_next_reader_begins_anew(hub: StreamHub, source: Source) -> No
 
 async def test_what_was_missed_comes_first(hub: StreamHub, source: Source) -> None:
     source.missed = [event(1), event(2, OTHER)]
-    client = Client(hub, StreamPlan(1, [TOKEN], list(KINDS), str(START)))
+    client = StreamClient(hub, StreamPlan(1, [TOKEN], list(KINDS), str(START)))
     async with client.reading():
         source.turns.put_nowait([event(3)])
         await client.until(b'{"n":3}')
@@ -179,7 +179,7 @@ async def test_what_was_missed_comes_first(hub: StreamHub, source: Source) -> No
 
 
 async def test_a_source_that_fails_loses_nothing(hub: StreamHub, source: Source) -> None:
-    client = Client(hub)
+    client = StreamClient(hub)
     async with client.reading():
         for failure in (ServiceFull("busy", "away", 5), ValueError("odd")):
             source.turns.put_nowait(failure)
@@ -190,7 +190,7 @@ async def test_a_source_that_fails_loses_nothing(hub: StreamHub, source: Source)
 async def test_a_stream_that_cannot_begin_is_refused_before_anything_is_sent(
     hub: StreamHub, source: Source
 ) -> None:
-    source.fails, client = True, Client(hub)
+    source.fails, client = True, StreamClient(hub)
     with pytest.raises(ServiceFull):
         await send_stream(hub, PLAN, {}, 1_000, client.receive, client.send, client.ending)
     assert client.body == b""
@@ -199,7 +199,7 @@ async def test_a_stream_that_cannot_begin_is_refused_before_anything_is_sent(
 async def test_who_does_not_read_is_cut_with_a_reason_and_others_are_not(
     hub: StreamHub, source: Source
 ) -> None:
-    slow, fast = Client(hub), Client(hub)
+    slow, fast = StreamClient(hub), StreamClient(hub)
     async with slow.reading(), fast.reading():
         slow.gate.clear()
         for number in range(1, MAX_WAITING + 3):
@@ -227,7 +227,7 @@ def test_a_queue_is_bounded_in_events_and_in_bytes() -> None:
 
 async def test_a_quiet_stream_shows_signs_of_life_and_moves_the_last_id(source: Source) -> None:
     beats = asyncio.Queue[None]()
-    client = Client(StreamHub(source, no_pause, beats.get))
+    client = StreamClient(StreamHub(source, no_pause, beats.get))
     async with client.reading():
         source.turns.put_nowait([event(1, OTHER)])
         await client.until(b'{"n":1}')
@@ -236,7 +236,7 @@ async def test_a_quiet_stream_shows_signs_of_life_and_moves_the_last_id(source: 
 
 
 async def test_the_shutdown_ends_streams(hub: StreamHub) -> None:
-    client = Client(hub)
+    client = StreamClient(hub)
     async with client.reading():
         client.ending.end_all()
         async with asyncio.timeout(PATIENT_S):
@@ -246,7 +246,7 @@ async def test_the_shutdown_ends_streams(hub: StreamHub) -> None:
 
 
 async def test_a_stream_ends_after_a_while_so_that_its_key_is_looked_at_again(hub: StreamHub) -> None:
-    client = Client(hub)
+    client = StreamClient(hub)
     async with asyncio.timeout(PATIENT_S):
         await send_stream(hub, PLAN, {}, 1_000, client.receive, client.send, client.ending, most_open_s=0.0)
     assert client.ended

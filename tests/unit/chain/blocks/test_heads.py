@@ -18,6 +18,7 @@ from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.check.evidence import MarketRates, Missing
 from roundtrip.venues import amm_v3
 from roundtrip.venues.base import Contracts
+from support.clocks import Clock
 from unit.chain.samples import PINNED, interpreters_recursion_limit, methods, raw
 from unit.venues.network import CONTRACTS, SWAPPED
 
@@ -72,7 +73,7 @@ MARKET: list[Answer] = [
 ]  # fmt: skip
 
 
-class FakeNode:
+class HeadNode:
     """Says ``chain`` and ``latest`` to the one batch, ``market`` to the other; a fault is raised."""
 
     def __init__(self) -> None:
@@ -99,21 +100,11 @@ class FakeNode:
         return self.market
 
 
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Followed:
+class WatchedHeads:
     """A node, a clock, and the heads that watch them."""
 
     def __init__(self, **options: Any) -> None:
-        self.node, self.clock = FakeNode(), Clock()
+        self.node, self.clock = HeadNode(), Clock(1_000.0)
         self.heads = Heads(
             cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=self.clock, dialect=ANVIL, **options
         )
@@ -124,14 +115,14 @@ class Followed:
 
 
 @pytest.fixture
-def followed() -> Followed:
-    return Followed()
+def followed() -> WatchedHeads:
+    return WatchedHeads()
 
 
 # --- the head --------------------------------------------------------------------------------------
 
 
-async def test_a_head_is_read_from_the_header(followed: Followed) -> None:
+async def test_a_head_is_read_from_the_header(followed: WatchedHeads) -> None:
     head = await followed.heads.refresh()
     assert head == ChainHead(
         block=BlockRef(1_000, f"0x{1000:064x}", 1_760_001_000),
@@ -147,13 +138,13 @@ async def test_a_head_is_read_from_the_header(followed: Followed) -> None:
     assert followed.heads.last_number() == 1_000
 
 
-def test_before_the_first_answer_there_is_no_head(followed: Followed) -> None:
+def test_before_the_first_answer_there_is_no_head(followed: WatchedHeads) -> None:
     with pytest.raises(NodeFault, match="the node has reported no block yet"):
         followed.heads.current()
     assert followed.heads.last_number() == 0
 
 
-async def test_asking_costs_one_trip_while_the_block_is_the_same(followed: Followed) -> None:
+async def test_asking_costs_one_trip_while_the_block_is_the_same(followed: WatchedHeads) -> None:
     first = await followed.heads.refresh()
     assert await followed.heads.refresh() is first
     assert [asked[:2] for asked in followed.node.asked] == [
@@ -163,7 +154,7 @@ async def test_asking_costs_one_trip_while_the_block_is_the_same(followed: Follo
     ]
 
 
-async def test_a_block_of_the_same_number_and_another_hash_is_another_head(followed: Followed) -> None:
+async def test_a_block_of_the_same_number_and_another_hash_is_another_head(followed: WatchedHeads) -> None:
     await followed.see(at=5)
     assert (await followed.see(at=5, hash="0x" + "ee" * 32)).block.hash == "0x" + "ee" * 32
 
@@ -171,7 +162,7 @@ async def test_a_block_of_the_same_number_and_another_hash_is_another_head(follo
 @pytest.mark.parametrize(
     "chain", [raw("0x1"), raw(CHAIN_ID), RpcError(-32601, "no such method"), raw("0xzz")]
 )
-async def test_a_node_of_another_chain_gives_no_head(followed: Followed, chain: Answer) -> None:
+async def test_a_node_of_another_chain_gives_no_head(followed: WatchedHeads, chain: Answer) -> None:
     followed.node.chain = chain
     with pytest.raises(NodeFault):
         await followed.heads.refresh()
@@ -180,7 +171,7 @@ async def test_a_node_of_another_chain_gives_no_head(followed: Followed, chain: 
     assert followed.heads.last_number() == 0
 
 
-async def test_a_node_that_moves_to_another_chain_loses_its_head_at_once(followed: Followed) -> None:
+async def test_a_node_that_moves_to_another_chain_loses_its_head_at_once(followed: WatchedHeads) -> None:
     await followed.heads.refresh()
     followed.node.chain = raw("0x1")
     with pytest.raises(NodeFault):
@@ -190,45 +181,45 @@ async def test_a_node_that_moves_to_another_chain_loses_its_head_at_once(followe
     assert followed.heads.last_number() == 1_000
 
 
-async def test_a_silent_node_keeps_its_head_for_a_while_and_then_says_why(followed: Followed) -> None:
+async def test_a_silent_node_keeps_its_head_for_a_while_and_then_says_why(followed: WatchedHeads) -> None:
     head = await followed.heads.refresh()
     followed.node.fault = NodeFault("it took too long")
     with pytest.raises(NodeFault):
         await followed.heads.refresh()
-    followed.clock.now += 2.0
+    followed.clock.now_s += 2.0
     assert followed.heads.current() is head
-    followed.clock.now += 0.001
+    followed.clock.now_s += 0.001
     with pytest.raises(NodeFault, match="did not answer in time"):
         followed.heads.current()
     assert followed.heads.last_number() == 1_000
 
 
-async def test_a_node_that_answers_with_the_same_block_is_not_silent(followed: Followed) -> None:
+async def test_a_node_that_answers_with_the_same_block_is_not_silent(followed: WatchedHeads) -> None:
     head = await followed.heads.refresh()
     for _ in range(5):
-        followed.clock.now += 10
+        followed.clock.now_s += 10
         assert await followed.heads.refresh() is head
     assert followed.heads.current() is head
 
 
 async def test_a_node_that_stands_still_is_noticed_by_a_clock_that_is_behind() -> None:
     """Its newest block is never old by that."""
-    followed = Followed(oldest_s=60.0, wall=lambda: 0.0)
+    followed = WatchedHeads(oldest_s=60.0, wall=lambda: 0.0)
     await followed.see(number="0x3e8")
-    followed.clock.now += 60
+    followed.clock.now_s += 60
     head = await followed.see(number="0x3e8")
-    followed.clock.now += 1
+    followed.clock.now_s += 1
     with pytest.raises(NodeFault, match="no new block for 61 s"):
         await followed.heads.refresh()
     assert followed.heads.current() is head
-    followed.clock.now += 15
+    followed.clock.now_s += 15
     with pytest.raises(NodeFault, match="no new block for 61 s"):
         followed.heads.current()
     assert (await followed.see(number="0x3e9", hash="0x" + "77" * 32)).block.number == 1_001
     assert followed.heads.current().block.number == 1_001
 
 
-async def test_a_node_that_comes_back_is_believed_again(followed: Followed) -> None:
+async def test_a_node_that_comes_back_is_believed_again(followed: WatchedHeads) -> None:
     followed.node.fault = NodeFault("the connection to the node failed")
     with pytest.raises(NodeFault):
         await followed.heads.refresh()
@@ -238,7 +229,9 @@ async def test_a_node_that_comes_back_is_believed_again(followed: Followed) -> N
 
 @pytest.mark.parametrize("field", ["number", "hash", "timestamp", "miner", "mixHash", "baseFeePerGas"])
 @pytest.mark.parametrize("junk", ["left out", None, 5, ["0x1"]], ids=["left out", "null", "number", "list"])
-async def test_a_header_without_a_field_is_the_nodes_fault(followed: Followed, field: str, junk: Any) -> None:
+async def test_a_header_without_a_field_is_the_nodes_fault(
+    followed: WatchedHeads, field: str, junk: Any
+) -> None:
     with pytest.raises(NodeFault, match="unreadable header"):
         await followed.see(**{field: junk})
 
@@ -246,7 +239,7 @@ async def test_a_header_without_a_field_is_the_nodes_fault(followed: Followed, f
 @pytest.mark.parametrize("field", ["number", "timestamp", "baseFeePerGas"])
 @pytest.mark.parametrize("junk", ["", "0x", "latest", "0xzz", "ten"])
 async def test_a_header_whose_numbers_are_none_is_the_nodes_fault(
-    followed: Followed, field: str, junk: str
+    followed: WatchedHeads, field: str, junk: str
 ) -> None:
     first = await followed.heads.refresh()
     changes = {"hash": "0x" + "77" * 32, field: junk}
@@ -256,21 +249,21 @@ async def test_a_header_whose_numbers_are_none_is_the_nodes_fault(
 
 
 @pytest.mark.parametrize("latest", [raw("0x1"), raw([]), raw(7), RpcError(-1, "x" * 300), RpcError()])
-async def test_an_answer_that_is_no_header_is_the_nodes_fault(followed: Followed, latest: Answer) -> None:
+async def test_an_answer_that_is_no_header_is_the_nodes_fault(followed: WatchedHeads, latest: Answer) -> None:
     followed.node.latest = latest
     with pytest.raises(NodeFault) as caught:
         await followed.heads.refresh()
     assert len(caught.value.message) < 150
 
 
-async def test_a_header_that_is_nested_without_end_is_the_nodes_fault(followed: Followed) -> None:
+async def test_a_header_that_is_nested_without_end_is_the_nodes_fault(followed: WatchedHeads) -> None:
     followed.node.latest = msgspec.Raw(b'{"extraData":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
     with pytest.raises(NodeFault), interpreters_recursion_limit():
         await followed.heads.refresh()
 
 
 async def test_following_polls_until_it_ends_and_outlives_faults() -> None:
-    followed = Followed(poll_ms=0)
+    followed = WatchedHeads(poll_ms=0)
     followed.node.fault = NodeFault("not yet")
     async with followed.heads.following() as heads:
         with pytest.raises(NodeFault, match="not yet"):
@@ -291,7 +284,7 @@ async def spin() -> None:
 
 
 async def test_a_service_that_nobody_asks_polls_rarely_and_a_request_wakes_it() -> None:
-    followed = Followed(poll_ms=0, idle_s=60.0)
+    followed = WatchedHeads(poll_ms=0, idle_s=60.0)
     async with followed.heads.following() as heads:
         await spin()
         asked = len(followed.node.asked)
@@ -299,13 +292,13 @@ async def test_a_service_that_nobody_asks_polls_rarely_and_a_request_wakes_it() 
         assert len(followed.node.asked) == asked
         followed.node.latest = raw(header(at=1_001))
         assert heads.current().block.number == 1_000
-        followed.clock.now += 1.0
+        followed.clock.now_s += 1.0
         await asyncio.gather(heads.wake(), heads.wake())
         assert heads.current().block.number == 1_001
         asked = len(followed.node.asked)
         await spin()
         assert len(followed.node.asked) > asked, "polls are fast after a request"
-        followed.clock.now += 2.1
+        followed.clock.now_s += 2.1
         await spin()
         asked = len(followed.node.asked)
         await spin()
@@ -313,7 +306,7 @@ async def test_a_service_that_nobody_asks_polls_rarely_and_a_request_wakes_it() 
 
 
 async def test_waking_does_not_fail_and_asks_nothing_while_polls_are_fast() -> None:
-    followed = Followed(poll_ms=60_000, idle_s=60.0)
+    followed = WatchedHeads(poll_ms=60_000, idle_s=60.0)
     async with followed.heads.following() as heads:
         followed.node.fault = NodeFault("gone")
         await heads.wake()
@@ -323,20 +316,20 @@ async def test_waking_does_not_fail_and_asks_nothing_while_polls_are_fast() -> N
 
 
 async def test_heads_that_are_not_followed_are_not_refreshed_by_waking() -> None:
-    followed = Followed(idle_s=60.0)
+    followed = WatchedHeads(idle_s=60.0)
     await followed.heads.wake()
     assert followed.node.asked == []
 
 
 async def test_an_idle_service_reads_the_price_once_a_minute() -> None:
-    followed = Followed(idle_s=5.0)
+    followed = WatchedHeads(idle_s=5.0)
     for number, passed_s in ((1, 0.0), (2, 5.0), (3, 54.0), (4, 5.0)):
-        followed.clock.now += passed_s
+        followed.clock.now_s += passed_s
         await followed.see(at=number)
     assert [asked[0] for asked in followed.node.asked].count("eth_call") == 2
 
 
-async def test_who_asks_at_once_shares_a_request_that_began_after_he_asked(followed: Followed) -> None:
+async def test_who_asks_at_once_shares_a_request_that_began_after_he_asked(followed: WatchedHeads) -> None:
     await followed.see(at=5)
     followed.node.asked.clear()
     followed.node.gate.clear()
@@ -351,7 +344,7 @@ async def test_who_asks_at_once_shares_a_request_that_began_after_he_asked(follo
     assert [asked[0] for asked in followed.node.asked].count("eth_chainId") == 2
 
 
-async def test_who_waited_is_told_the_fault_of_the_request_that_he_shares(followed: Followed) -> None:
+async def test_who_waited_is_told_the_fault_of_the_request_that_he_shares(followed: WatchedHeads) -> None:
     followed.node.fault = NodeFault("it took too long")
     followed.node.gate.clear()
     asking = [asyncio.create_task(followed.heads.refresh()) for _ in range(5)]
@@ -365,7 +358,7 @@ async def test_who_waited_is_told_the_fault_of_the_request_that_he_shares(follow
 # --- the market ------------------------------------------------------------------------------------
 
 
-async def test_the_market_is_asked_at_the_block_of_the_head(followed: Followed) -> None:
+async def test_the_market_is_asked_at_the_block_of_the_head(followed: WatchedHeads) -> None:
     head = await followed.heads.refresh()
     assert head.market.block_number == 1_000
     calls = market_calls(CONTRACTS, PINNED)
@@ -435,7 +428,7 @@ def test_a_feed_that_does_not_answer_is_none(answer: Answer) -> None:
     assert read_market([*MARKET[:8], answer], CONTRACTS, PINNED).feed_usd_e8 is None
 
 
-async def test_a_market_that_cannot_be_asked_is_missing_and_the_head_is_there(followed: Followed) -> None:
+async def test_a_market_that_cannot_be_asked_is_missing_and_the_head_is_there(followed: WatchedHeads) -> None:
     followed.node.market = NodeFault("it took too long")
     head = await followed.heads.refresh()
     assert isinstance(head.market.usdg_per_eth_raw, Missing)
@@ -443,12 +436,12 @@ async def test_a_market_that_cannot_be_asked_is_missing_and_the_head_is_there(fo
     assert followed.heads.current() is head
 
 
-async def test_a_market_is_asked_anew_once_it_is_old(followed: Followed) -> None:
+async def test_a_market_is_asked_anew_once_it_is_old(followed: WatchedHeads) -> None:
     first = await followed.see(at=1)
-    followed.clock.now += 1.999
+    followed.clock.now_s += 1.999
     second = await followed.see(at=2)
     assert second.market is first.market
-    followed.clock.now += 0.001
+    followed.clock.now_s += 0.001
     third = await followed.see(at=3)
     assert third.market.block_number == 3
     assert sum(asked[0] == "eth_call" for asked in followed.node.asked) == 2
@@ -458,41 +451,41 @@ async def test_a_market_is_asked_anew_once_it_is_old(followed: Followed) -> None
 
 
 async def test_a_lower_head_is_not_taken_for_a_while_and_then_it_is() -> None:
-    followed = Followed(patience_s=2.0)
+    followed = WatchedHeads(patience_s=2.0)
     high = await followed.see(at=1_000)
-    followed.clock.now += 1.9
+    followed.clock.now_s += 1.9
     assert await followed.see(at=990) is high
-    followed.clock.now += 0.2
+    followed.clock.now_s += 0.2
     assert (await followed.see(at=995)).block.number == 995
     assert followed.heads.last_number() == 1_000
 
 
 async def test_a_head_that_is_heard_of_again_is_kept_for_as_long_again() -> None:
-    followed = Followed(patience_s=2.0)
+    followed = WatchedHeads(patience_s=2.0)
     high = await followed.see(at=1_000)
     for _ in range(5):
-        followed.clock.now += 1.5
+        followed.clock.now_s += 1.5
         assert await followed.see(at=1_000) is high
-        followed.clock.now += 1.5
+        followed.clock.now_s += 1.5
         assert await followed.see(at=999) is high
 
 
 async def test_a_lower_head_does_not_make_the_last_one_fresh() -> None:
-    followed = Followed(patience_s=60.0, stale_s=15.0)
+    followed = WatchedHeads(patience_s=60.0, stale_s=15.0)
     await followed.see(at=1_000)
-    followed.clock.now += 15.1
+    followed.clock.now_s += 15.1
     await followed.see(at=999)
     with pytest.raises(NodeFault):
         followed.heads.current()
 
 
 async def test_another_block_of_the_same_number_is_taken_at_once() -> None:
-    followed = Followed(patience_s=2.0)
+    followed = WatchedHeads(patience_s=2.0)
     await followed.see(at=1_000)
     assert (await followed.see(at=1_000, hash="0x" + "ee" * 32)).block.hash == "0x" + "ee" * 32
 
 
-async def test_with_one_node_a_lower_head_is_taken_at_once(followed: Followed) -> None:
+async def test_with_one_node_a_lower_head_is_taken_at_once(followed: WatchedHeads) -> None:
     await followed.see(at=1_000)
     assert (await followed.see(at=999)).block.number == 999
 
@@ -500,14 +493,14 @@ async def test_with_one_node_a_lower_head_is_taken_at_once(followed: Followed) -
 # --- a node that stops answering ---------------------------------------------------------------------
 
 
-async def test_a_node_that_hangs_fails_every_request_at_once_until_it_answers(followed: Followed) -> None:
+async def test_a_node_that_hangs_fails_every_request_at_once_until_it_answers(followed: WatchedHeads) -> None:
     await followed.see(at=1_000)
     followed.node.gate.clear()
     poll = asyncio.create_task(followed.heads.refresh())
     await asyncio.sleep(0)
-    followed.clock.now += 2.0
+    followed.clock.now_s += 2.0
     assert followed.heads.current().block.number == 1_000
-    followed.clock.now += 0.5
+    followed.clock.now_s += 0.5
     with pytest.raises(NodeFault, match="not answered for 2 s"):
         followed.heads.current()
     with pytest.raises(NodeFault, match="not answered"):
@@ -517,14 +510,14 @@ async def test_a_node_that_hangs_fails_every_request_at_once_until_it_answers(fo
     assert followed.heads.current().block.number == 1_000
 
 
-async def test_one_failed_read_is_no_outage(followed: Followed) -> None:
+async def test_one_failed_read_is_no_outage(followed: WatchedHeads) -> None:
     await followed.see(at=1_000)
     followed.node.fault = NodeFault("the connection to the node failed")
     for _ in range(3):
         with pytest.raises(NodeFault):
             await followed.heads.refresh()
         assert followed.heads.current().block.number == 1_000
-        followed.clock.now += 0.9
+        followed.clock.now_s += 0.9
     with pytest.raises(NodeFault, match="the connection to the node failed"):
         followed.heads.current()
     followed.node.fault = None
@@ -532,13 +525,13 @@ async def test_one_failed_read_is_no_outage(followed: Followed) -> None:
     assert followed.heads.current().block.number == 1_001
 
 
-async def test_blocks_are_counted_on_by_the_clock_while_the_node_is_silent(followed: Followed) -> None:
+async def test_blocks_are_counted_on_by_the_clock_while_the_node_is_silent(followed: WatchedHeads) -> None:
     for number in range(1_000, 1_100, 10):
         await followed.see(at=number)
-        followed.clock.now += 1.0
+        followed.clock.now_s += 1.0
     assert followed.heads.blocks_missed() == 0
     followed.node.fault = NodeFault("it is gone")
     with pytest.raises(NodeFault):
         await followed.heads.refresh()
-    followed.clock.now += 15.0
+    followed.clock.now_s += 15.0
     assert followed.heads.blocks_missed() == 150

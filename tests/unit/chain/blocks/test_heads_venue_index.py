@@ -29,7 +29,7 @@ def created(fee: int, **changes: Any) -> dict[str, Any]:
     return {"address": CONTRACTS.v3_factory, "topics": topics, "data": data} | changes
 
 
-class FakeNode:
+class LogNode:
     """Tells of a head, and of the logs that the test puts there; a fault is raised where logs are asked."""
 
     def __init__(self) -> None:
@@ -60,11 +60,11 @@ class FakeNode:
         }
 
 
-class Followed:
+class IndexedHeads:
     """Heads with a book over a node, by a clock that stands still until it is moved."""
 
     def __init__(self) -> None:
-        self.node, self.now, self.book = FakeNode(), 1_000.0, VenueIndex(CONTRACTS)
+        self.node, self.now, self.book = LogNode(), 1_000.0, VenueIndex(CONTRACTS)
         self.heads = Heads(
             cast(Node, self.node),
             CHAIN_ID,
@@ -81,11 +81,11 @@ class Followed:
 
 
 @pytest.fixture
-def followed() -> Followed:
-    return Followed()
+def followed() -> IndexedHeads:
+    return IndexedHeads()
 
 
-async def test_the_first_head_reads_the_whole_chain_and_the_next_what_is_new(followed: Followed) -> None:
+async def test_the_first_head_reads_the_whole_chain_and_the_next_what_is_new(followed: IndexedHeads) -> None:
     await followed.see(12_000, raw([created(500)]))
     assert followed.node.ranges == [(0, 9_935), (9_872, 12_000)]
     assert [venue.fee_pips for venue in followed.book.venues_of(ABOVE)] == [500]
@@ -103,7 +103,7 @@ async def test_the_first_head_reads_the_whole_chain_and_the_next_what_is_new(fol
     [NodeFault("it took too long"), RpcError(-32005, "too many"), raw({}), raw([{"address": "0x"}])],
 )
 async def test_a_book_that_cannot_be_read_costs_no_head(
-    followed: Followed, trouble: Answer | NodeFault
+    followed: IndexedHeads, trouble: Answer | NodeFault
 ) -> None:
     assert (await followed.see(500, trouble)).block.number == 500
     assert not followed.book.complete(ABOVE)
@@ -112,7 +112,7 @@ async def test_a_book_that_cannot_be_read_costs_no_head(
     assert followed.book.complete(ABOVE)
 
 
-async def test_a_log_of_another_shape_costs_no_head(followed: Followed) -> None:
+async def test_a_log_of_another_shape_costs_no_head(followed: IndexedHeads) -> None:
     await followed.see(500)
     odd = raw([created(500, topics=[CREATED, "0x", "0x", "0x"])])
     for number in range(501, 600):
@@ -122,7 +122,7 @@ async def test_a_log_of_another_shape_costs_no_head(followed: Followed) -> None:
     assert followed.heads.current().block.number == 599
 
 
-async def test_heads_without_a_book_ask_for_no_logs(followed: Followed) -> None:
+async def test_heads_without_a_book_ask_for_no_logs(followed: IndexedHeads) -> None:
     followed.heads.venue_index = None
     await followed.see(500)
     assert followed.node.ranges == []

@@ -12,7 +12,7 @@ from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import Answers, ScriptedChain
 from unit.chain.span_chain import FIRST, OTHER_HASH, SECOND, THIRD, chain
-from unit.chain.streams import Waits, stream
+from unit.chain.streams import CountedWaits, stream
 
 RECEIPT = "eth_getTransactionReceipt"
 
@@ -30,7 +30,7 @@ async def test_a_block_reads_by_its_receipts_as_by_its_logs() -> None:
 
 
 async def test_one_block_with_more_logs_than_are_given_does_not_stop_the_stream() -> None:
-    made, waits = ScriptedChain(3, blocks=40), Waits()
+    made, waits = ScriptedChain(3, blocks=40), CountedWaits()
     full = made.mine(*[[FIRST, SECOND, THIRD]] * 50)
     made.grow(20)
     made.most_found = 100

@@ -13,7 +13,7 @@ from roundtrip.chain.blocks.spans import BlockRead, NodeLied, SpanRefused
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from support.scripted_chain import ScriptedChain
-from unit.chain.streams import Waits, asked_for, failing, numbers, stream, turns
+from unit.chain.streams import CountedWaits, asked_for, failing, numbers, stream, turns
 
 
 async def test_a_chain_comes_whole_in_order_and_ever_wider() -> None:
@@ -95,7 +95,7 @@ async def test_they_come_in_order_whichever_is_answered_first() -> None:
 
 
 async def test_a_span_that_failed_once_comes_in_halves() -> None:
-    made, waits, width = ScriptedChain(3, blocks=64), Waits(), Width()
+    made, waits, width = ScriptedChain(3, blocks=64), CountedWaits(), Width()
     made.before = failing(lambda first, last: NodeFault("gone") if (first, last) == (0, 31) else None)
     found = await numbers(stream(made, width=width, wait=waits, in_flight=1))
     assert found[:2] == [list(range(16)), list(range(16, 32))]
@@ -107,7 +107,7 @@ async def test_a_span_that_failed_once_comes_in_halves() -> None:
     "fault", [SpanRefused("too wide"), NodeAnswerTooLarge("the node's answer is too large to read")]
 )
 async def test_a_node_that_says_it_is_too_much_is_asked_for_less_without_a_wait(fault: NodeFault) -> None:
-    made, waits = ScriptedChain(3, blocks=300), Waits()
+    made, waits = ScriptedChain(3, blocks=300), CountedWaits()
     made.before = failing(lambda first, last: fault if last - first + 1 > 9 else None)
     found = await numbers(stream(made, wait=waits))
     assert [number for span in found for number in span] == list(range(300))
@@ -125,7 +125,7 @@ async def test_a_real_limit_of_range_and_of_logs_is_kept_to() -> None:
 
 
 async def test_a_block_that_never_comes_is_told_of_after_so_many_tries() -> None:
-    made, waits, width = ScriptedChain(3, blocks=40), Waits(), Width()
+    made, waits, width = ScriptedChain(3, blocks=40), CountedWaits(), Width()
     made.before = failing(lambda first, last: NodeFault("gone") if first <= 20 <= last else None)
     found = stream(made, width=width, wait=waits)
     seen: list[int] = []
@@ -156,7 +156,7 @@ async def test_a_block_that_comes_at_the_last_try_is_taken() -> None:
 
 
 async def test_a_block_alone_that_is_too_much_waits_and_waits_begin_anew_after_an_answer() -> None:
-    made, waits, left = ScriptedChain(3, blocks=4), Waits(), {0: 3, 2: 2}
+    made, waits, left = ScriptedChain(3, blocks=4), CountedWaits(), {0: 3, 2: 2}
 
     async def before(calls: Sequence[RpcCall]) -> None:
         first = asked_for(calls)[0]
@@ -233,7 +233,7 @@ async def test_a_node_that_always_lies_is_told_of() -> None:
 
 
 async def test_a_budget_that_is_spent_is_told_of_at_once_and_a_busy_service_waits() -> None:
-    made, waits = ScriptedChain(3, blocks=40), Waits()
+    made, waits = ScriptedChain(3, blocks=40), CountedWaits()
     spent = ServiceFull(
         "budget_spent", "Today's budget of chain calls is used up. It renews at 00:00 UTC.", 7000
     )

@@ -43,7 +43,7 @@ def tx(number: int, sender: str, to: str | None, nonce: int, type_: str = "0x2")
 
 
 @dataclass
-class Node:
+class CreationNode:
     """A chain of ``blocks``, in each of which a busy sender does something; the token's code is there from
     ``made`` on. ``said``: answers otherwise. ``kept``: states before that block are gone; None: all are
     there. ``honest`` False: it answers zeros for what is gone, and says nothing."""
@@ -101,13 +101,13 @@ class Node:
 @given(st.integers(0, 2000), st.data())
 async def test_the_first_block_with_code_is_found_anywhere(high: int, data: st.DataObject) -> None:
     made = data.draw(st.integers(0, high))
-    node = Node(high + 1, made)
+    node = CreationNode(high + 1, made)
     assert await find_first_block(node, TOKEN, node.ref(high)) == node.ref(made)
     assert len(node.trips) <= 3 + 2
 
 
 async def test_a_chain_of_a_hundred_million_blocks_takes_nine_trips() -> None:
-    node = Node(10**8, 61_234_567)
+    node = CreationNode(10**8, 61_234_567)
     found = await find_first_block(node, TOKEN, node.ref(10**8))
     assert found is not None
     assert found.number == 61_234_567
@@ -115,23 +115,23 @@ async def test_a_chain_of_a_hundred_million_blocks_takes_nine_trips() -> None:
 
 
 async def test_where_there_is_no_code_nothing_is_found() -> None:
-    node = Node(1001, None)
+    node = CreationNode(1001, None)
     assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 async def test_a_node_that_knows_the_newest_block_and_no_older_one_is_no_archive() -> None:
     """In these words a node says so that keeps few blocks, and one that has not got so far."""
     unknown = RpcError(-32602, "BlockOutOfRangeError: block height is 1000 but requested was 5")
-    node = Node(1001, 600, answer_of=lambda call: unknown if call.params[1] == hex(562) else None)
+    node = CreationNode(1001, 600, answer_of=lambda call: unknown if call.params[1] == hex(562) else None)
     with pytest.raises(NoArchive):
         await find_first_block(node, TOKEN, node.ref(1000))
-    node = Node(1001, 600, answer_of=lambda call: unknown if call.method == "eth_getCode" else None)
+    node = CreationNode(1001, 600, answer_of=lambda call: unknown if call.method == "eth_getCode" else None)
     assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 @pytest.mark.parametrize("kept", [601, 700, 1000])
 async def test_a_node_that_says_that_it_has_no_state_is_no_archive(kept: int) -> None:
-    node = Node(1001, 600, kept)
+    node = CreationNode(1001, 600, kept)
     with pytest.raises(NoArchive):
         await find_first_block(node, TOKEN, node.ref(1000))
 
@@ -139,13 +139,13 @@ async def test_a_node_that_says_that_it_has_no_state_is_no_archive(kept: int) ->
 @pytest.mark.parametrize("kept", [601, 700, 1000])
 async def test_a_node_whose_zeros_end_somewhere_is_found_out(kept: int) -> None:
     """Its first block with code is just the first one that it kept."""
-    node = Node(1001, 600, kept, honest=False)
+    node = CreationNode(1001, 600, kept, honest=False)
     with pytest.raises(NoArchive):
         await find_first_block(node, TOKEN, node.ref(1000))
 
 
 async def test_where_nobody_is_around_it_is_not_known() -> None:
-    node = Node(1001, 600, busy=False)
+    node = CreationNode(1001, 600, busy=False)
     assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
@@ -156,12 +156,12 @@ async def test_where_nobody_is_around_it_is_not_known() -> None:
 )
 @pytest.mark.parametrize("method", ["eth_getCode", "eth_getBlockByNumber", "eth_getTransactionCount"])
 async def test_an_answer_that_is_none_is_not_known(method: str, answer: Answer) -> None:
-    node = Node(1001, 600, answer_of=lambda call: answer if call.method == method else None)
+    node = CreationNode(1001, 600, answer_of=lambda call: answer if call.method == method else None)
     assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 async def test_code_that_comes_and_goes_is_not_known() -> None:
-    node = Node(1001, 600)
+    node = CreationNode(1001, 600)
     node.answer_of = lambda call: (
         raw("0x") if call.method == "eth_getCode" and 900 < int(str(call.params[1]), 16) < 999 else None
     )
@@ -169,7 +169,7 @@ async def test_code_that_comes_and_goes_is_not_known() -> None:
 
 
 async def test_another_chain_than_was_pinned_is_not_known() -> None:
-    node = Node(1001, 600)
+    node = CreationNode(1001, 600)
     assert await find_first_block(node, TOKEN, BlockRef(1000, word(7), 9100)) is None
 
 
@@ -186,7 +186,7 @@ async def test_a_second_answer_that_differs_is_not_known() -> None:
             asked.append(number)
             return raw(code) if len(asked) > 1 else None
 
-        node = Node(1001, 600, answer_of=answer_of)
+        node = CreationNode(1001, 600, answer_of=answer_of)
         assert await find_first_block(node, TOKEN, node.ref(1000)) is None
         assert len(asked) == 2
 

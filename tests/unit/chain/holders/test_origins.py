@@ -22,8 +22,8 @@ from unit.chain.origin_nodes import (
     SYSTEM,
     WALLET,
     Answer,
-    Chain,
-    Scripted,
+    FundedChain,
+    OriginNode,
     Way,
     searched,
     state_at,
@@ -36,10 +36,10 @@ from unit.chain.samples import raw
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> Chain:
+def chains(draw: st.DrawFn) -> FundedChain:
     """A thousand blocks or so in which a wallet is funded and spends. Somebody else comes before it: of a
     chain whose only blocks are its own and its bridge's nothing can be told."""
-    chain = Chain()
+    chain = FundedChain()
     chain.pass_by(1)
     for _ in range(draw(st.integers(0, 6))):
         chain.pass_by(draw(st.integers(0, 300)))
@@ -54,11 +54,11 @@ def chains(draw: st.DrawFn) -> Chain:
 
 
 @given(chains(), st.data())
-async def test_the_true_first_block_is_found(chain: Chain, data: st.DataObject) -> None:
+async def test_the_true_first_block_is_found(chain: FundedChain, data: st.DataObject) -> None:
     first = chain.truth()
     high = data.draw(st.integers(1, len(chain.blocks) - 1))
     low = data.draw(st.integers(0, high if first is None else min(first, high)))
-    found = await find_origin(Scripted(chain), WALLET, low, chain.ref(high))
+    found = await find_origin(OriginNode(chain), WALLET, low, chain.ref(high))
     if first is None or first > high:
         assert found == NothingReached(high)
         return
@@ -70,7 +70,7 @@ async def test_the_true_first_block_is_found(chain: Chain, data: st.DataObject) 
     ("way", "funder"), [("plain", FUNDER), ("internal", None), ("bridge", None), ("authorised", None)]
 )
 async def test_only_the_sender_of_a_plain_transfer_is_a_funder(way: Way, funder: Address | None) -> None:
-    chain = Chain()
+    chain = FundedChain()
     chain.pass_by(40)
     chain.fund(way)
     chain.pass_by(40)
@@ -78,7 +78,7 @@ async def test_only_the_sender_of_a_plain_transfer_is_a_funder(way: Way, funder:
 
 
 async def test_the_first_transfer_with_a_value_counts_however_addresses_are_written() -> None:
-    chain = Chain()
+    chain = FundedChain()
     chain.pass_by(20)
     mixed = "0x" + WALLET[2:].upper()
     chain.mine(
@@ -98,7 +98,7 @@ async def test_the_first_transfer_with_a_value_counts_however_addresses_are_writ
     [tx(WALLET, OTHER, 0, 0), tx(OTHER, WALLET, 1, 0, input="0x00"), tx(SYSTEM, WALLET, 1, 0, "0x64")],
 )
 async def test_who_pays_a_wallet_that_had_eth_already_is_no_funder(before: dict[str, Any]) -> None:
-    chain = Chain()
+    chain = FundedChain()
     chain.pass_by(20)
     chain.mine(chain.busy(), before, tx(FUNDER, WALLET, 9, 0), wallet=AccountState(1, 10))
     chain.pass_by(20)
@@ -107,7 +107,7 @@ async def test_who_pays_a_wallet_that_had_eth_already_is_no_funder(before: dict[
 
 @pytest.mark.parametrize(("code", "funder"), [("0x6001", None), ("0xef0100" + "ab" * 20, FUNDER)])
 async def test_a_contract_has_no_funder_and_a_delegated_wallet_has(code: str, funder: Address | None) -> None:
-    chain = Chain(code=code)
+    chain = FundedChain(code=code)
     chain.pass_by(20)
     chain.fund()
     chain.pass_by(5)
@@ -115,7 +115,7 @@ async def test_a_contract_has_no_funder_and_a_delegated_wallet_has(code: str, fu
 
 
 async def test_a_wallet_that_spent_all_is_found() -> None:
-    chain = Chain()
+    chain = FundedChain()
     chain.pass_by(500)
     chain.fund()
     chain.spend_all()
@@ -124,7 +124,7 @@ async def test_a_wallet_that_spent_all_is_found() -> None:
 
 
 async def test_a_wallet_of_the_first_block_is_found() -> None:
-    chain = Chain()
+    chain = FundedChain()
     chain.states[0][WALLET] = AccountState(0, 5)
     chain.pass_by(500)
     assert await searched(chain) == FirstSeen(0, 9000, None)
@@ -132,7 +132,7 @@ async def test_a_wallet_of_the_first_block_is_found() -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 async def test_a_wallet_of_the_next_blocks_is_found(number: int) -> None:
-    chain = Chain()
+    chain = FundedChain()
     chain.pass_by(number - 1)
     chain.fund()
     chain.pass_by(30)
@@ -140,7 +140,7 @@ async def test_a_wallet_of_the_next_blocks_is_found(number: int) -> None:
 
 
 async def test_who_was_there_before_the_search_began_is_not_found_in_it() -> None:
-    chain = Chain()
+    chain = FundedChain()
     chain.pass_by(50)
     chain.fund()
     chain.pass_by(50)
@@ -151,17 +151,17 @@ async def test_who_was_there_before_the_search_began_is_not_found_in_it() -> Non
 
 async def test_a_search_that_ends_before_it_begins_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="ends before"):
-        await searched(Chain(), low=1)
+        await searched(FundedChain(), low=1)
 
 
 async def test_a_hundred_million_blocks_take_nine_trips(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scripted chain stands for blocks far up: numbers below it are empty and told by nobody."""
-    chain, far = Chain(), 99_999_000
+    chain, far = FundedChain(), 99_999_000
     chain.pass_by(300)
     chain.fund()
     chain.pass_by(600)
 
-    class Far(Scripted):
+    class Far(OriginNode):
         async def batch(self, calls: Sequence[RpcCall], *_: Any, **__: Any) -> list[Answer]:
             self.trips.append(list(calls))
             return [self.moved(call) for call in calls]

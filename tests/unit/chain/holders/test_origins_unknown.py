@@ -20,8 +20,8 @@ from unit.chain.origin_nodes import (
     PRUNED,
     WALLET,
     Answer,
-    Chain,
-    Scripted,
+    FundedChain,
+    OriginNode,
     searched,
     state_at,
     word,
@@ -29,8 +29,8 @@ from unit.chain.origin_nodes import (
 from unit.chain.samples import raw
 
 
-def funded_at_300() -> Chain:
-    chain = Chain()
+def funded_at_300() -> FundedChain:
+    chain = FundedChain()
     chain.pass_by(299)
     chain.fund()
     chain.pass_by(300)
@@ -45,7 +45,7 @@ FAULTS = pytest.mark.parametrize(
 @FAULTS
 async def test_without_an_archive_nothing_is_found(gone: Answer) -> None:
     chain = funded_at_300()
-    node = Scripted(chain, lambda call, trip: gone if (state_at(call) or 600) < 590 else None)
+    node = OriginNode(chain, lambda call, trip: gone if (state_at(call) or 600) < 590 else None)
     assert await find_origin(node, WALLET, 0, chain.ref()) is None
     with pytest.raises(NoArchive):
         await seek_origin(node, WALLET, 0, chain.ref())
@@ -53,7 +53,7 @@ async def test_without_an_archive_nothing_is_found(gone: Answer) -> None:
 
 async def test_a_node_that_is_asked_too_much_may_have_an_archive() -> None:
     chain, limited = funded_at_300(), RpcError(429, "rate limit")
-    node = Scripted(chain, lambda call, trip: limited if (state_at(call) or 600) < 590 else None)
+    node = OriginNode(chain, lambda call, trip: limited if (state_at(call) or 600) < 590 else None)
     with pytest.raises(NodeFault) as raised:
         await seek_origin(node, WALLET, 0, chain.ref())
     assert type(raised.value) is NodeFault
@@ -65,7 +65,7 @@ async def test_zeros_for_a_state_that_is_gone_are_not_believed(kept_from: int, e
     chain = funded_at_300()
     if everything:
         chain.states = [{**states, WALLET: AccountState(0, 0)} for states in chain.states]
-    node = Scripted(
+    node = OriginNode(
         chain,
         lambda call, trip: raw("0x0") if (at := state_at(call)) is not None and at < kept_from else None,
     )
@@ -76,7 +76,7 @@ async def test_zeros_for_a_state_that_is_gone_are_not_believed(kept_from: int, e
 
 async def test_zeros_for_everything_are_not_believed() -> None:
     chain = funded_at_300()
-    node = Scripted(chain, lambda call, trip: None if state_at(call) is None else raw("0x0"))
+    node = OriginNode(chain, lambda call, trip: None if state_at(call) is None else raw("0x0"))
     assert await find_origin(node, WALLET, 0, chain.ref()) is None
 
 
@@ -87,8 +87,8 @@ async def test_the_newest_state_for_every_block_is_not_believed() -> None:
         asks = state_at(call) is not None
         return chain.answer(RpcCall(call.method, [call.params[0], hex(600)])) if asks else None
 
-    assert await find_origin(Scripted(chain, newest), WALLET, 0, chain.ref()) is None
-    assert await find_origin(Scripted(chain, newest), WALLET, 200, chain.ref()) is None
+    assert await find_origin(OriginNode(chain, newest), WALLET, 0, chain.ref()) is None
+    assert await find_origin(OriginNode(chain, newest), WALLET, 200, chain.ref()) is None
 
 
 async def test_the_state_of_an_older_block_is_not_believed() -> None:
@@ -98,8 +98,8 @@ async def test_the_state_of_an_older_block_is_not_believed() -> None:
         at = state_at(call)
         return None if not at else chain.answer(RpcCall(call.method, [call.params[0], hex(max(at - 10, 0))]))
 
-    assert await find_origin(Scripted(chain, late), WALLET, 0, chain.ref()) is None
-    assert await find_origin(Scripted(chain, late), WALLET, 0, chain.ref(305)) is None
+    assert await find_origin(OriginNode(chain, late), WALLET, 0, chain.ref()) is None
+    assert await find_origin(OriginNode(chain, late), WALLET, 0, chain.ref(305)) is None
 
 
 @pytest.mark.parametrize("number", [37, 75, 150])
@@ -144,26 +144,26 @@ async def test_another_answer_the_second_time_is_none() -> None:
             seen.append(trip)
             return raw(said) if trip > seen[0] else None
 
-        assert await find_origin(Scripted(chain, other), WALLET, 0, chain.ref()) is None
+        assert await find_origin(OriginNode(chain, other), WALLET, 0, chain.ref()) is None
         assert len(set(seen)) == 2, "it was asked for twice"
 
 
 async def test_another_chain_by_now_is_none() -> None:
     chain = funded_at_300()
     high = chain.ref()
-    assert await find_origin(Scripted(chain), WALLET, 0, high) is not None
-    assert await find_origin(Scripted(chain), WALLET, 0, BlockRef(600, word(600, 7), 10**6)) is None
-    empty = Chain()
+    assert await find_origin(OriginNode(chain), WALLET, 0, high) is not None
+    assert await find_origin(OriginNode(chain), WALLET, 0, BlockRef(600, word(600, 7), 10**6)) is None
+    empty = FundedChain()
     empty.pass_by(30)
-    assert await find_origin(Scripted(empty), WALLET, 0, BlockRef(30, word(30, 7), 10**6)) is None
+    assert await find_origin(OriginNode(empty), WALLET, 0, BlockRef(30, word(30, 7), 10**6)) is None
 
     def later(call: RpcCall, trip: int) -> Answer | None:
         """The block itself is another one the second time."""
         if call.method == "eth_getBlockByNumber" and call.params == [hex(300), False]:
-            return Chain(chain.blocks, chain.states, salt=5).answer(call)
+            return FundedChain(chain.blocks, chain.states, salt=5).answer(call)
         return None
 
-    assert await find_origin(Scripted(chain, later), WALLET, 0, high) is None
+    assert await find_origin(OriginNode(chain, later), WALLET, 0, high) is None
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ async def test_blocks_that_are_not_those_asked_for_are_none(change: dict[str, An
             return NO_ANSWER
         return raw(msgspec.json.decode(bytes(chain.answer(call))) | change)  # type: ignore[arg-type]
 
-    assert await find_origin(Scripted(chain, other), WALLET, 0, chain.ref()) is None
+    assert await find_origin(OriginNode(chain, other), WALLET, 0, chain.ref()) is None
 
 
 @pytest.mark.parametrize("trip", [1, 2, 3, 4])
@@ -200,10 +200,10 @@ async def test_a_fault_on_any_trip_is_none(trip: int) -> None:
             raise NodeFault("the connection to the node failed")
         return None
 
-    whole = Scripted(chain)
+    whole = OriginNode(chain)
     await find_origin(whole, WALLET, 0, chain.ref())
     assert len(whole.trips) >= trip
-    assert await find_origin(Scripted(chain, fault), WALLET, 0, chain.ref()) is None
+    assert await find_origin(OriginNode(chain, fault), WALLET, 0, chain.ref()) is None
 
 
 async def test_a_spent_budget_is_told() -> None:
@@ -213,12 +213,12 @@ async def test_a_spent_budget_is_told() -> None:
         )
 
     with pytest.raises(ServiceFull):
-        await find_origin(Scripted(Chain(), spent), WALLET, 0, Chain().ref())
+        await find_origin(OriginNode(FundedChain(), spent), WALLET, 0, FundedChain().ref())
 
 
 async def test_where_nobody_sends_it_could_not_be_found_out() -> None:
     """A quiet chain shows nothing by which a node's zeros could be told from a state that is gone."""
-    chain = Chain()
+    chain = FundedChain()
     chain.pass_by(30)
     for _ in range(state_witness.BEFORE + 1):
         chain.mine()
@@ -229,7 +229,7 @@ async def test_where_nobody_sends_it_could_not_be_found_out() -> None:
 
 async def test_witnesses_are_asked_for_at_the_edge_in_the_last_trip() -> None:
     chain = funded_at_300()
-    node = Scripted(chain)
+    node = OriginNode(chain)
     await find_origin(node, WALLET, 0, chain.ref())
     last = [(call.method, *call.params) for call in node.trips[-1]]
     for who, number in ((WALLET, 299), (WALLET, 300), (BUSY, 299)):

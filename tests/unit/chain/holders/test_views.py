@@ -38,7 +38,7 @@ Said = Callable[[RpcCall], Any]
 
 
 @dataclass
-class Node:
+class ViewsNode:
     """Answers each call as ``said`` does: JSON, an RpcError, or an exception for the whole batch."""
 
     said: Said
@@ -82,7 +82,7 @@ def answer_views(
     return said
 
 
-async def seen(node: Node, wallets: Sequence[Address], unknown: Sequence[Address] = ()) -> Views:
+async def seen(node: ViewsNode, wallets: Sequence[Address], unknown: Sequence[Address] = ()) -> Views:
     return await fetch_views(node, TOKEN, wallets, unknown, PINNED, GAS, CHAIN_ID, Meter())
 
 
@@ -90,7 +90,7 @@ async def seen(node: Node, wallets: Sequence[Address], unknown: Sequence[Address
 
 
 async def test_what_is_told_is_read() -> None:
-    node = Node(answer_views({A: word(5), B: word(0)}, codes={B: "0x6001", C: "0xef0100" + "ab" * 20}))
+    node = ViewsNode(answer_views({A: word(5), B: word(0)}, codes={B: "0x6001", C: "0xef0100" + "ab" * 20}))
     views = await seen(node, [B, A, A], [A, B, C])
     assert views == Views(1000, {A: 5, B: 0}, {A: False, B: True, C: False})
     assert [call.method for group in node.groups for call in group].count("eth_chainId") == 1
@@ -109,7 +109,7 @@ async def test_however_many_are_asked_for_each_gets_its_own(wallets: int, unknow
     holders = [address(0x1000 + number) for number in range(wallets)]
     strangers = [address(0x9000 + number) for number in range(unknown)]
     codes = dict.fromkeys(strangers[::3], "0x60")
-    node = Node(answer_views({one: word(int(one, 16)) for one in holders}, codes=codes))
+    node = ViewsNode(answer_views({one: word(int(one, 16)) for one in holders}, codes=codes))
     views = await seen(node, holders, strangers)
     assert views.balances == {one: int(one, 16) for one in holders}
     assert views.contracts == {one: one in codes for one in strangers}
@@ -131,16 +131,16 @@ async def test_however_many_are_asked_for_each_gets_its_own(wallets: int, unknow
     ],
 )
 async def test_what_cannot_be_read_is_not_nothing_and_harms_nobody_else(none: Any) -> None:
-    assert await seen(Node(answer_views({A: none, B: word(6)}, codes={A: none})), [A, B], [B]) == Views(
+    assert await seen(ViewsNode(answer_views({A: none, B: word(6)}, codes={A: none})), [A, B], [B]) == Views(
         1000, {A: None, B: 6}, {B: False}
     )
-    assert (await seen(Node(answer_views({B: word(6)}, none)), [B])).supply_raw is None
+    assert (await seen(ViewsNode(answer_views({B: word(6)}, none)), [B])).supply_raw is None
 
 
 async def test_a_token_that_answers_with_too_much_hides_no_codes_nor_other_batches() -> None:
     many = [address(0x1000 + number) for number in range(150)]
     text = answer_views({one: word(1) for one in many[1:]} | {many[0]: NodeAnswerTooLarge("too large")})
-    views = await seen(Node(text), many, [A])
+    views = await seen(ViewsNode(text), many, [A])
     assert views.contracts == {A: False}
     assert views.supply_raw is None
     # The supply stands before them.
@@ -151,12 +151,12 @@ async def test_a_token_that_answers_with_too_much_hides_no_codes_nor_other_batch
 async def test_a_node_of_another_chain_is_not_read(chain: Any) -> None:
     text = answer_views({A: word(5)})
     with pytest.raises(NodeFault):
-        await seen(Node(lambda call: chain if call.method == "eth_chainId" else text(call)), [A])
+        await seen(ViewsNode(lambda call: chain if call.method == "eth_chainId" else text(call)), [A])
 
 
 async def test_a_spent_budget_is_told() -> None:
     with pytest.raises(ServiceFull):
-        await seen(Node(lambda call: ServiceFull("budget_spent", "no more")), [A])
+        await seen(ViewsNode(lambda call: ServiceFull("budget_spent", "no more")), [A])
 
 
 # --- what ties them --------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ async def test_who_ran_operations_is_told_by_an_entry_points_own_log() -> None:
             five: other,
         }
     )
-    found = await find_entry_point_txs(Node(text), hashes(5), Meter())
+    found = await find_entry_point_txs(ViewsNode(text), hashes(5), Meter())
     assert found == {one: True, two: False, three: False, four: None, five: None}
 
 
@@ -202,9 +202,9 @@ async def test_receipts_of_a_batch_that_fails_are_not_known_and_the_others_are()
     every = hashes(2 * holder_views.RECEIPTS_A_BATCH)
     logged: dict[str, Any] = {one: [] for one in every}
     logged[every[3]] = NodeFault("gone")
-    found = await find_entry_point_txs(Node(receipts(logged)), every, Meter())
+    found = await find_entry_point_txs(ViewsNode(receipts(logged)), every, Meter())
     assert [found[one] for one in every] == [None] * 20 + [False] * 20
-    assert await find_entry_point_txs(Node(receipts({})), [], Meter()) == {}
+    assert await find_entry_point_txs(ViewsNode(receipts({})), [], Meter()) == {}
 
 
 def sent(number: int, sender: Address, to: Address | None, **more: str) -> dict[str, Any]:
@@ -231,21 +231,22 @@ async def test_the_plain_transfer_that_funded_a_wallet_is_found() -> None:
         return {"number": hex(number), "hash": word(number), "transactions": blocks[number]}
 
     wanted = [FirstFunding(A, B, 5), FirstFunding(A, C, 5), FirstFunding(B, TOKEN, 5)]
-    assert await find_funding_txs(Node(said), wanted, Meter()) == {
+    assert await find_funding_txs(ViewsNode(said), wanted, Meter()) == {
         B: FunderPayment(TxHash(word(4)), 10),
         C: FunderPayment(TxHash(word(1)), 5),
         TOKEN: None,
     }
-    assert await find_funding_txs(Node(said), [FirstFunding(B, C, 6), FirstFunding(A, B, 7)], Meter()) == {
-        C: None,
-        B: None,
-    }
-    assert await find_funding_txs(Node(said), [], Meter()) == {}
+    assert await find_funding_txs(
+        ViewsNode(said), [FirstFunding(B, C, 6), FirstFunding(A, B, 7)], Meter()
+    ) == {C: None, B: None}
+    assert await find_funding_txs(ViewsNode(said), [], Meter()) == {}
 
 
 @pytest.mark.parametrize("fault", [NodeFault("gone"), RpcError(-32000, "no"), 7, {"number": "0x1"}])
 async def test_a_block_that_is_not_given_is_not_known(fault: Any) -> None:
-    assert await find_funding_txs(Node(lambda call: fault), [FirstFunding(A, B, 5)], Meter()) == {B: None}
+    assert await find_funding_txs(ViewsNode(lambda call: fault), [FirstFunding(A, B, 5)], Meter()) == {
+        B: None
+    }
 
 
 async def test_who_had_something_before() -> None:
@@ -262,10 +263,10 @@ async def test_who_had_something_before() -> None:
         return hex(nonce if call.method == "eth_getTransactionCount" else balance)
 
     asked = [(A, 5), (B, 9), (C, 10), (D, 0), (TOKEN, 3)]
-    found = await had_before(Node(said), asked, RICH, Meter())
+    found = await had_before(ViewsNode(said), asked, RICH, Meter())
     # Of where it tells nothing of the rich one either it may have let the state go.
     assert found == {A: True, B: True, C: False, D: None, TOKEN: None}
-    assert await had_before(Node(lambda call: NodeFault("gone")), [(A, 5)], RICH, Meter()) == {A: None}
+    assert await had_before(ViewsNode(lambda call: NodeFault("gone")), [(A, 5)], RICH, Meter()) == {A: None}
 
 
 async def test_no_more_than_so_many_blocks_are_read() -> None:
@@ -273,7 +274,7 @@ async def test_no_more_than_so_many_blocks_are_read() -> None:
         number = int(str(call.params[0]), 16)
         return {"number": hex(number), "hash": word(number), "transactions": [sent(1, A, address(number))]}
 
-    node = Node(said)
+    node = ViewsNode(said)
     wanted = [FirstFunding(A, address(number), number) for number in range(1, MAX_BLOCKS + 6)]
     found = await find_funding_txs(node, wanted, Meter())
     assert [found[one.wallet] is None for one in wanted] == [False] * MAX_BLOCKS + [True] * 5

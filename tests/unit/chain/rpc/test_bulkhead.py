@@ -12,21 +12,12 @@ import pytest
 from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, LaneLimits, limits
 from roundtrip.chain.rpc.client import CodeFault, Meter, NodeTimeout, RpcCall, RpcError, SimulationTooLong
 from roundtrip.domain.base.errors import CallerOverload, NodeFault, ServiceFull
+from support.clocks import Clock
 from unit.chain.samples import raw
 
 SIMULATION = [RpcCall("eth_simulateV1", [])]
 PLAIN = [RpcCall("eth_getBalance", [])]
 _TURNS = 20
-
-
-@dataclass
-class Clock:
-    """Seconds that the test sets."""
-
-    now_s: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @dataclass
@@ -70,7 +61,7 @@ def bulkhead(clock: Clock, **other: float | bool) -> Bulkhead:
 
 
 async def test_a_caller_with_many_requests_holds_one_place_and_others_get_theirs() -> None:
-    work = Workers(bulkhead(Clock()))
+    work = Workers(bulkhead(Clock(0.0)))
     done = asyncio.Event()
     mine = [asyncio.create_task(work.hold("greedy", done)) for _ in range(3)]
     await turns()
@@ -84,7 +75,7 @@ async def test_a_caller_with_many_requests_holds_one_place_and_others_get_theirs
 
 
 async def test_the_caller_who_used_least_is_next_and_use_is_forgotten() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     work = Workers(bulkhead(clock, places=1))
     for caller, took_s in (("long", 8.0), ("short", 2.0)):
         async with work.bulkhead.place("calls", caller):
@@ -112,7 +103,7 @@ async def test_the_caller_who_used_least_is_next_and_use_is_forgotten() -> None:
 
 
 async def test_one_who_waits_with_too_many_is_told_that_it_is_his_own_doing() -> None:
-    work = Workers(bulkhead(Clock()))
+    work = Workers(bulkhead(Clock(0.0)))
     done = asyncio.Event()
     mine = [asyncio.create_task(work.hold("greedy", done)) for _ in range(4)]
     await turns()
@@ -125,7 +116,7 @@ async def test_one_who_waits_with_too_many_is_told_that_it_is_his_own_doing() ->
 
 @pytest.mark.parametrize(("caller", "error"), [("greedy", CallerOverload), ("honest", ServiceFull)])
 async def test_who_waits_too_long_is_told_whose_doing_it_is(caller: str, error: type[ServiceFull]) -> None:
-    work = Workers(bulkhead(Clock(), places=1, wait_s=0.01))
+    work = Workers(bulkhead(Clock(0.0), places=1, wait_s=0.01))
     done = asyncio.Event()
     holds = asyncio.create_task(work.hold("greedy", done))
     await turns()
@@ -138,7 +129,7 @@ async def test_who_waits_too_long_is_told_whose_doing_it_is(caller: str, error: 
 
 
 async def test_many_callers_of_one_token_leave_places_to_other_tokens() -> None:
-    work, done = bulkhead(Clock(), places=3, of_token=2), asyncio.Event()
+    work, done = bulkhead(Clock(0.0), places=3, of_token=2), asyncio.Event()
     work.mark_plain("attacked")
     started: list[tuple[str, str]] = []
 
@@ -184,7 +175,7 @@ async def test_of_a_token_that_nobody_knows_one_request_runs_before_others_follo
 
 
 async def test_who_goes_away_gives_his_place_or_his_turn_back() -> None:
-    work = Workers(bulkhead(Clock(), places=1))
+    work = Workers(bulkhead(Clock(0.0), places=1))
     done = asyncio.Event()
     holds = asyncio.create_task(work.hold("one", done))
     await turns()
@@ -200,7 +191,7 @@ async def test_who_goes_away_gives_his_place_or_his_turn_back() -> None:
 
 async def test_whatever_happens_no_place_is_lost_and_none_is_given_twice() -> None:
     for seed in range(30):
-        chance, work = random.Random(seed), Workers(bulkhead(Clock(), waiting=50))
+        chance, work = random.Random(seed), Workers(bulkhead(Clock(0.0), waiting=50))
         tasks: list[tuple[asyncio.Task[None], asyncio.Event]] = []
         for _ in range(60):
             done = asyncio.Event()
@@ -226,7 +217,7 @@ async def test_whatever_happens_no_place_is_lost_and_none_is_given_twice() -> No
 
 
 async def test_a_place_held_for_long_rests_as_long_where_callers_write_the_calls() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     rests = bulkhead(clock, places=1, rests=True)
     async with rests.place("calls", "one"):
         clock.now_s += 0.3
@@ -336,7 +327,7 @@ async def test_simulations_of_a_dear_token_are_sent_one_at_a_time_and_answered_i
 
 
 async def test_a_token_that_took_too_long_is_dear_for_an_hour() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     bulkhead = Bulkhead(clock=clock)
     with pytest.raises(SimulationTooLong):
         await BoundedNode.of(ScriptedNode(hangs=True), bulkhead, "checks", "a", "loops").batch(SIMULATION)

@@ -14,7 +14,7 @@ from unit.chain.samples import raw
 CALL = RpcCall("eth_chainId", [])
 
 
-class Node:
+class DailyNode:
     """``budget``: as of a node that has one."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Node:
 
 
 async def test_every_call_is_taken_off_its_own_budget_and_none_off_the_nodes() -> None:
-    node, budget, meter = Node(), Budget(calls_per_day=10), Meter()
+    node, budget, meter = DailyNode(), Budget(calls_per_day=10), Meter()
     own = BudgetedNode(node, budget, lambda: 5.0)
     assert len(await own.batch([CALL, CALL], meter)) == 2
     assert len(await ask(own, [CALL])) == 1
@@ -51,7 +51,7 @@ async def test_every_call_is_taken_off_its_own_budget_and_none_off_the_nodes() -
 
 
 async def test_when_it_is_spent_nothing_is_asked() -> None:
-    own = BudgetedNode(Node(), Budget(calls_per_day=2), lambda: 5.0)
+    own = BudgetedNode(DailyNode(), Budget(calls_per_day=2), lambda: 5.0)
     with pytest.raises(ServiceFull) as raised:
         await own.batches([[CALL, CALL], [CALL]], Meter())
     assert raised.value.code == "budget_spent"
@@ -60,7 +60,7 @@ async def test_when_it_is_spent_nothing_is_asked() -> None:
 
 
 async def test_where_it_has_none_of_its_own_the_node_pays() -> None:
-    node = Node()
+    node = DailyNode()
     own = BudgetedNode(node, Budget(), lambda: 5.0)
     await own.batch([CALL, CALL])
     assert node.budget.spent == 2

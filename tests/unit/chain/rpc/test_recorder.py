@@ -20,7 +20,7 @@ SIMULATED = RpcCall(
 CHAIN = RpcCall("eth_chainId", [])
 
 
-class Scripted:
+class NotingNode:
     """A node that notes what reaches it."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ async def asked(node: CallRecorder | CallComparer) -> None:
 
 
 async def kept() -> list[Any]:
-    recording = CallRecorder(Scripted())
+    recording = CallRecorder(NotingNode())
     await asked(recording)
     return [json.loads(zlib.decompress(trip)) for trip in recording.trips]
 
@@ -69,7 +69,7 @@ async def test_what_is_kept_is_what_is_sent() -> None:
 
 
 async def test_what_was_asked_is_kept_where_the_node_failed() -> None:
-    class Gone(Scripted):
+    class Gone(NotingNode):
         async def batch(self, *asked: Any, **how: Any) -> list[msgspec.Raw | RpcError]:
             raise NodeFault("gone")
 
@@ -80,7 +80,7 @@ async def test_what_was_asked_is_kept_where_the_node_failed() -> None:
 
 
 async def test_the_same_again_does_not_part() -> None:
-    comparing = CallComparer(Scripted(), await kept())
+    comparing = CallComparer(NotingNode(), await kept())
     await asked(comparing)
     comparing.end()
     assert (comparing.difference, comparing.calls, comparing.trip) == (None, 4, 2)
@@ -120,7 +120,7 @@ async def test_every_change_is_found_and_nothing_of_it_is_sent(name: str) -> Non
     change, answer = CHANGES[name]
     trips = copy.deepcopy(await kept())
     change(trips)
-    node = Scripted()
+    node = NotingNode()
     comparing = CallComparer(node, trips)
     await asked(comparing)
     comparing.end()

@@ -186,7 +186,7 @@ def test_a_price_that_gives_nothing_for_an_eth_is_no_rate() -> None:
 # --- kept for a while ------------------------------------------------------------------------------
 
 
-class FakeNode:
+class RatesNode:
     """Answers for the assets it knows, in whatever order they are asked."""
 
     def __init__(self, **pools: Fraction) -> None:
@@ -211,7 +211,7 @@ class FakeNode:
 class Desk:
     """Rates over a node, by a clock that stands still until it is moved."""
 
-    def __init__(self, node: FakeNode) -> None:
+    def __init__(self, node: RatesNode) -> None:
         self.node, self.now, self.meter = node, 500.0, Meter()
         self.rates = Rates(cast(Node, node), CONTRACTS, lambda: self.now)
 
@@ -223,7 +223,7 @@ THIRD = address(0xAA << 152)
 
 
 async def test_each_money_gets_its_own_rate_in_one_trip() -> None:
-    desk = Desk(FakeNode(**{ABOVE: Fraction(20), BELOW: Fraction(3)}))
+    desk = Desk(RatesNode(**{ABOVE: Fraction(20), BELOW: Fraction(3)}))
     market = await desk.join(ABOVE, THIRD, BELOW, ABOVE)
     assert {r.asset: round(r.units_per_eth_raw / 10**18) for r in market.rates} == {BELOW: 3, ABOVE: 20}
     assert replace(market, rates=()) == MARKET
@@ -232,7 +232,7 @@ async def test_each_money_gets_its_own_rate_in_one_trip() -> None:
 
 
 async def test_a_rate_is_kept_for_half_a_minute() -> None:
-    desk = Desk(FakeNode(**{ABOVE: Fraction(20)}))
+    desk = Desk(RatesNode(**{ABOVE: Fraction(20)}))
     first = await desk.join(ABOVE)
     desk.node.prices[ABOVE] = Fraction(30)
     desk.now += 30.0
@@ -245,7 +245,7 @@ async def test_a_rate_is_kept_for_half_a_minute() -> None:
 
 
 async def test_that_there_is_no_way_is_kept_too() -> None:
-    desk = Desk(FakeNode())
+    desk = Desk(RatesNode())
     assert (await desk.join(ABOVE)).rates == ()
     desk.now += 29
     assert (await desk.join(ABOVE)).rates == ()
@@ -253,7 +253,7 @@ async def test_that_there_is_no_way_is_kept_too() -> None:
 
 
 async def test_only_what_is_not_known_is_asked() -> None:
-    desk = Desk(FakeNode(**{ABOVE: Fraction(20), BELOW: Fraction(3)}))
+    desk = Desk(RatesNode(**{ABOVE: Fraction(20), BELOW: Fraction(3)}))
     await desk.join(BELOW)
     assert [r.asset for r in (await desk.join(ABOVE, BELOW)).rates] == [BELOW, ABOVE]
     assert desk.node.asked == [[BELOW], [ABOVE]]
@@ -261,13 +261,13 @@ async def test_only_what_is_not_known_is_asked() -> None:
 
 
 async def test_where_nothing_is_wanted_nothing_is_asked() -> None:
-    desk = Desk(FakeNode())
+    desk = Desk(RatesNode())
     assert await desk.join() == MARKET
     assert desk.node.asked == []
 
 
 async def test_a_dead_node_leaves_the_rates_away_and_is_asked_again() -> None:
-    desk = Desk(FakeNode(**{ABOVE: Fraction(20)}))
+    desk = Desk(RatesNode(**{ABOVE: Fraction(20)}))
     desk.node.dead = True
     assert await desk.join(ABOVE) == MARKET
     desk.node.dead = False
@@ -275,7 +275,7 @@ async def test_a_dead_node_leaves_the_rates_away_and_is_asked_again() -> None:
 
 
 async def test_a_dead_node_leaves_away_what_was_not_all_known_and_nothing_else() -> None:
-    desk = Desk(FakeNode(**{ABOVE: Fraction(20)}))
+    desk = Desk(RatesNode(**{ABOVE: Fraction(20)}))
     known = await desk.join(ABOVE)
     desk.node.dead = True
     assert await desk.join(ABOVE) == known

@@ -52,7 +52,7 @@ PAID = a_transfer(4)
 OTHERS = a_transfer(5, sender=BOB, recipient=ALICE)
 
 
-class Chain:
+class PaymentNode:
     """A node that answers by method, and by block where that is asked for. ``sent_more``: how many calls more
     than were asked each request took, in turn."""
 
@@ -105,11 +105,11 @@ class Chain:
         return msgspec.Raw(msgspec.json.encode(answer))
 
 
-async def find(node: Chain) -> MinedPayment | SentTransaction | None:
+async def find(node: PaymentNode) -> MinedPayment | SentTransaction | None:
     return await payments.find(node, TxHash(TX), CHAIN, Meter())
 
 
-async def confirmed(node: Chain) -> MinedPayment:
+async def confirmed(node: PaymentNode) -> MinedPayment:
     found = await find(node)
     assert isinstance(found, MinedPayment)
     await payments.confirm(node, found, Address(TOKEN), Address(ALICE), CHAIN, Meter())
@@ -117,7 +117,7 @@ async def confirmed(node: Chain) -> MinedPayment:
 
 
 async def test_a_final_payment_is_read_and_confirmed() -> None:
-    node = Chain()
+    node = PaymentNode()
     found = await confirmed(node)
     token, alice, bob = Address(TOKEN), Address(ALICE), Address(BOB)
     assert found.transfers == ((4, Transferred(token, alice, bob, 5)), (5, Transferred(token, bob, alice, 5)))
@@ -128,7 +128,7 @@ async def test_a_final_payment_is_read_and_confirmed() -> None:
 
 
 async def test_finality_is_asked_of_the_chain_by_requests_one_after_another() -> None:
-    node, meter = Chain(), Meter()
+    node, meter = PaymentNode(), Meter()
     found = await payments.find(node, TxHash(TX), CHAIN, meter)
     assert isinstance(found, MinedPayment)
     assert (meter.trips, meter.calls) == (1, 4), "the first two were asked at once"
@@ -137,7 +137,7 @@ async def test_finality_is_asked_of_the_chain_by_requests_one_after_another() ->
 
 
 async def test_what_nobody_knows_and_what_is_in_no_block() -> None:
-    node = Chain()
+    node = PaymentNode()
     node.tx = node.receipt = None
     assert await find(node) is None
     node.tx = a_tx(blockHash=None, blockNumber=None, transactionIndex=None)
@@ -147,7 +147,7 @@ async def test_what_nobody_knows_and_what_is_in_no_block() -> None:
 
 @pytest.mark.parametrize(("final", "is_final"), [("0x8", False), ("0x9", True), ("0xa", True)])
 async def test_a_block_is_final_up_to_the_one_that_is(final: str, is_final: bool) -> None:
-    node = Chain()
+    node = PaymentNode()
     node.final = node.final | {"number": final}
     found = await find(node)
     assert isinstance(found, MinedPayment)
@@ -155,7 +155,7 @@ async def test_a_block_is_final_up_to_the_one_that_is(final: str, is_final: bool
 
 
 async def test_what_failed_moved_nothing() -> None:
-    node = Chain()
+    node = PaymentNode()
     node.receipt = a_receipt(status="0x0")
     found = await find(node)
     assert isinstance(found, MinedPayment)
@@ -181,7 +181,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("log", STRANGE.values(), ids=STRANGE)
 async def test_what_only_looks_like_a_transfer_is_none(log: Json) -> None:
-    node = Chain()
+    node = PaymentNode()
     node.receipt = a_receipt(log)
     node.block = node.block | {"logsBloom": bloom(log)}
     node.logs = []
@@ -189,23 +189,23 @@ async def test_what_only_looks_like_a_transfer_is_none(log: Json) -> None:
 
 
 async def test_a_receipt_of_very_many_logs_is_read() -> None:
-    node = Chain()
+    node = PaymentNode()
     many = [a_transfer(index) for index in range(5_000)]
     node.receipt, node.logs = a_receipt(*many), many
     assert len((await confirmed(node)).transfers) == 5_000
 
 
 async def test_the_order_in_which_a_node_gives_logs_does_not_matter() -> None:
-    node = Chain()
+    node = PaymentNode()
     node.receipt, node.logs = a_receipt(PAID, a_transfer(5)), [a_transfer(5), PAID]
     assert len((await confirmed(node)).transfers) == 2
 
 
-Change = Callable[[Chain], None]
+Change = Callable[[PaymentNode], None]
 
 
 def put(name: str, **changes: Any) -> Change:
-    def changed(node: Chain) -> None:
+    def changed(node: PaymentNode) -> None:
         setattr(node, name, copy.deepcopy(getattr(node, name)) | changes)
 
     return changed
@@ -244,7 +244,7 @@ LIES: dict[str, Change] = {
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 async def test_what_contradicts_itself_is_no_payment(lie: Change) -> None:
-    node = Chain()
+    node = PaymentNode()
     lie(node)
     with pytest.raises(NodeLied):
         await confirmed(node)
@@ -274,14 +274,14 @@ UNKNOWN: dict[str, Change] = {
 
 @pytest.mark.parametrize("unknown", UNKNOWN.values(), ids=UNKNOWN)
 async def test_what_could_not_be_found_out_is_a_fault_of_the_node(unknown: Change) -> None:
-    node = Chain()
+    node = PaymentNode()
     unknown(node)
     with pytest.raises(NodeFault):
         await confirmed(node)
 
 
 async def test_the_chain_may_turn_out_to_be_another_one_after_the_receipt() -> None:
-    node = Chain()
+    node = PaymentNode()
     found = await find(node)
     assert isinstance(found, MinedPayment)
     node.chain = "0x1"
@@ -290,7 +290,7 @@ async def test_the_chain_may_turn_out_to_be_another_one_after_the_receipt() -> N
 
 
 async def test_answers_put_together_from_several_nodes_are_asked_for_again() -> None:
-    node = Chain()
+    node = PaymentNode()
     node.sent_more = [1]
     assert (await confirmed(node)).is_final()
     assert len(node.asked) == 4
@@ -300,7 +300,7 @@ async def test_answers_put_together_from_several_nodes_are_asked_for_again() -> 
 
 
 async def test_only_the_wallets_own_transfers_have_to_agree() -> None:
-    node = Chain()
+    node = PaymentNode()
     found = await find(node)
     assert isinstance(found, MinedPayment)
     # Logs of the same block, and of the same wallet, in other transactions.

@@ -106,7 +106,7 @@ def test_no_wrapping_breaks_it(body: bytes) -> None:
 
 
 async def test_a_deployed_wallet_is_asked_for_what_is_wrapped() -> None:
-    node = Told("0x00", YES)
+    node = CodeNode("0x00", YES)
     assert await contract_accepts(node, BLOCK, address(9), [bytes(32)], wrap(b"\x07"), Meter())
     asked: Any = node.sent[1][0].params[0]
     assert asked["data"].endswith(f"{64:064x}{1:064x}" + "07".ljust(64, "0"))
@@ -114,7 +114,7 @@ async def test_a_deployed_wallet_is_asked_for_what_is_wrapped() -> None:
 
 async def test_one_that_is_not_deployed_is_deployed_in_one_call() -> None:
     for text, accepted in ((f"0x{1:064x}", True), (f"0x{0:064x}", False), ("0x", False), (REVERTED, False)):
-        node = Told("0x", text)
+        node = CodeNode("0x", text)
         hashes = [bytes(32), bytes(32)]
         assert await contract_accepts(node, BLOCK, address(9), hashes, wrap(b"\x07"), Meter()) is accepted
         ((call,),) = node.sent[1:]
@@ -130,16 +130,16 @@ async def test_a_public_approval_is_no_secret() -> None:
         ((NO, NO, REVERTED), True), ((NO, NO, "0x"), True), ((YES, NO, REVERTED), False),
         ((NO, YES, REVERTED), False), ((NO, NO, f"0x{1:064x}"), False),
     ):  # fmt: skip
-        node = Told("0x00", YES)
+        node = CodeNode("0x00", YES)
         node.then = answers
         kept = await contract_accepts(node, BLOCK, address(9), [bytes(32)], b"\x01" * 65, Meter(), True)
         assert kept is accepted
-    node = Told("0x00", YES)
+    node = CodeNode("0x00", YES)
     node.then = NO, NO, RpcError(-32603, "internal")
     with pytest.raises(NodeFault):
         await contract_accepts(node, BLOCK, address(9), [bytes(32)], b"\x01" * 65, Meter(), True)
     approver = bytes(12) + b"\x11" * 20 + bytes(32) + b"\x01"
-    node = Told("0x00", YES)
+    node = CodeNode("0x00", YES)
     assert not await contract_accepts(node, BLOCK, address(9), [bytes(32)], approver, Meter(), True)
 
 
@@ -155,7 +155,7 @@ def test_addresses_have_the_capitals_of_eip_55(raw: bytes) -> None:
     assert checksum_address(Address("0x" + raw.hex())) == to_checksum_address(raw)
 
 
-class Told:
+class CodeNode:
     """A node that says what it is told to: first to the question for code, then to all others."""
 
     def __init__(self, code: str | RpcError, *answers: str | RpcError | NodeFault) -> None:
@@ -181,19 +181,19 @@ class Told:
         raise AssertionError("it asks one batch at a time")
 
 
-async def accepts(node: Told, hashes: int = 2) -> bool:
+async def accepts(node: CodeNode, hashes: int = 2) -> bool:
     asked = [bytes([number]) * 32 for number in range(hashes)]
     return await contract_accepts(node, BLOCK, address(9), asked, b"\x01\x02\x03", Meter())
 
 
 async def test_an_address_without_code_is_asked_nothing_more() -> None:
-    node = Told("0x")
+    node = CodeNode("0x")
     assert not await accepts(node)
     assert len(node.sent) == 1
 
 
 async def test_a_contract_is_asked_of_every_text_in_one_trip() -> None:
-    node = Told("0x00", NO, YES)
+    node = CodeNode("0x00", NO, YES)
     assert await accepts(node)
     (_, calls) = node.sent
     for number, call in enumerate(calls):
@@ -212,22 +212,22 @@ async def test_a_contract_is_asked_of_every_text_in_one_trip() -> None:
     ],
 )  # fmt: skip
 async def test_what_is_no_yes(expected: str | RpcError) -> None:
-    assert not await accepts(Told("0x00", expected), 1)
+    assert not await accepts(CodeNode("0x00", expected), 1)
 
 
 @pytest.mark.parametrize("fault", [NO_ANSWER, RpcError(-32005, "limited"), RpcError(-32603, "internal")])
 async def test_what_could_not_be_asked_is_no_no(fault: RpcError) -> None:
-    for node in (Told(fault), Told("0x00", NO, fault)):
+    for node in (CodeNode(fault), CodeNode("0x00", NO, fault)):
         with pytest.raises(NodeFault):
             await accepts(node)
-    assert await accepts(Told("0x00", fault, YES))
+    assert await accepts(CodeNode("0x00", fault, YES))
 
 
 async def test_what_is_no_hex_is_the_nodes_fault() -> None:
     with pytest.raises(NodeFault):
-        await accepts(Told("0x00", "0xzz"), 1)
+        await accepts(CodeNode("0x00", "0xzz"), 1)
 
 
 async def test_a_contract_that_says_too_much_said_no() -> None:
     """Else whoever has one could ask without being counted."""
-    assert not await accepts(Told("0x00", NodeAnswerTooLarge("the node's answer is too large to read")))
+    assert not await accepts(CodeNode("0x00", NodeAnswerTooLarge("the node's answer is too large to read")))

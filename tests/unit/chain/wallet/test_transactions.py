@@ -38,7 +38,7 @@ def a_block(**more: Any) -> Json:
     return answer | {"transactions": inside} | more
 
 
-class Told:
+class MethodNode:
     """A node with one answer to each method, or one after another."""
 
     def __init__(self, **answers: Any) -> None:
@@ -60,11 +60,11 @@ class Told:
         return NULL if one is None else msgspec.Raw(msgspec.json.encode(one))
 
 
-def node(tx: Any, receipt: Any, chain: int = CHAIN) -> Told:
-    return Told(chainId=hex(chain), getTransactionByHash=tx, getTransactionReceipt=receipt)
+def node(tx: Any, receipt: Any, chain: int = CHAIN) -> MethodNode:
+    return MethodNode(chainId=hex(chain), getTransactionByHash=tx, getTransactionReceipt=receipt)
 
 
-async def read(asked: Told) -> Any:
+async def read(asked: MethodNode) -> Any:
     return await read_transaction(asked, TxHash(TX), CHAIN, Meter())
 
 
@@ -173,10 +173,10 @@ async def test_a_block_that_does_not_have_it_is_a_lie(wrong: Json) -> None:
 async def test_a_state_that_is_gone_tells_no_change() -> None:
     sent, _ = await read(node(a_tx(), a_receipt()))
     around = read_block(msgspec.Raw(msgspec.json.encode(a_block())), sent)
-    both = Told(getBalance=["0x9", "0x4"])
+    both = MethodNode(getBalance=["0x9", "0x4"])
     assert await read_change(both, Address(ALICE), 9, around, Meter()) == -5
     assert [call.params[1] for call in both.asked] == [{"blockHash": PARENT}, {"blockHash": BLOCK}]
-    gone = Told(getBalance=["0x9", RpcError(-32000, "missing trie node")])
+    gone = MethodNode(getBalance=["0x9", RpcError(-32000, "missing trie node")])
     assert await read_change(gone, Address(ALICE), 0, around, Meter()) is None
 
 
@@ -185,7 +185,7 @@ async def test_a_balance_that_cannot_be_tells_no_change(before: int, after: int)
     """Before the block its sender had what it sent and the fee, at least: 9."""
     sent, _ = await read(node(a_tx(), a_receipt()))
     around = read_block(msgspec.Raw(msgspec.json.encode(a_block())), sent)
-    asked = Told(getBalance=[hex(before), hex(after)])
+    asked = MethodNode(getBalance=[hex(before), hex(after)])
     assert await read_change(asked, Address(ALICE), 9, around, Meter()) is None
 
 
@@ -209,7 +209,7 @@ ERROR = "0x08c379a0" + "20".rjust(64, "0") + "3".rjust(64, "0") + b"no!".hex().l
 async def test_why_it_failed_is_found_by_running_it_again(answer: Any, reason: str | None) -> None:
     sent, _ = await read(node(a_tx(), a_receipt(status="0x0")))
     around = read_block(msgspec.Raw(msgspec.json.encode(a_block())), sent)
-    asked = Told(call=answer)
+    asked = MethodNode(call=answer)
     assert await read_reason(asked, sent, around, Meter()) == reason
     ((call, block),) = [one.params for one in asked.asked]
     assert block == {"blockHash": PARENT}

@@ -20,7 +20,7 @@ LANE = Lane("some", places=8, max_per_owner=2, max_per_host=3)
 SEEDS = range(40)
 
 
-class Crowd:
+class JobOwners:
     """Owners with jobs that run until they are ended. ``last``: whose turn was the last one."""
 
     def __init__(self, drawn: random.Random) -> None:
@@ -62,7 +62,7 @@ class Crowd:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_bound_is_passed_and_no_place_is_left_empty_while_somebody_may_have_it(seed: int) -> None:
     drawn = random.Random(seed)
-    crowd = Crowd(drawn)
+    crowd = JobOwners(drawn)
     for _ in range(60):
         for _ in range(drawn.randrange(6)):
             crowd.wish(drawn.randrange(9), f"h{drawn.randrange(4)}")
@@ -85,7 +85,7 @@ def test_no_bound_is_passed_and_no_place_is_left_empty_while_somebody_may_have_i
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_owners_who_always_have_more_none_gets_two_turns_ahead(seed: int) -> None:
     drawn = random.Random(seed)
-    crowd, turns = Crowd(drawn), Counter[int]()
+    crowd, turns = JobOwners(drawn), Counter[int]()
     owners = drawn.sample(range(1000), drawn.randrange(2, 30))
     for _ in range(80):
         for owner in owners:
@@ -100,7 +100,7 @@ def test_of_owners_who_always_have_more_none_gets_two_turns_ahead(seed: int) -> 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_message_waits_for_one_round_at_most_however_much_others_have(seed: int) -> None:
     drawn = random.Random(seed)
-    crowd = Crowd(drawn)
+    crowd = JobOwners(drawn)
     others = drawn.sample(range(1000), drawn.randrange(1, 60))
     for owner in others:
         for _ in range(5):

@@ -74,7 +74,7 @@ def token(**changes: object) -> Evidence:
 
 
 @dataclass(frozen=True)
-class Row:
+class CodeRow:
     code: str
     level: str
     gives: Evidence
@@ -83,51 +83,53 @@ class Row:
 
 
 ROWS = (
-    Row("no_contract", "warn", token(code_bytes=0), token(code_bytes=1), "ok"),
-    Row("not_a_token", "warn", token(balance_answers=False), token(), "ok"),
-    Row("not_a_token", "warn", token(total_supply_raw=None), token(total_supply_raw=0), "ok"),
-    Row("quote_asset", "ok", replace(evidence(), role="weth"), evidence(), "no_pool"),
-    Row("quote_asset", "ok", replace(evidence(), role="usdg"), evidence(), "no_pool"),
-    Row("no_pool", "warn", evidence(), evidence(venue()), "ok"),
-    Row("no_pool", "warn", evidence(no_trade(ABSENT)), evidence(no_trade(DRY, refused_buys())), "empty_pool"),
-    Row("empty_pool", "warn", evidence(no_trade(DRY, refused_buys())),
+    CodeRow("no_contract", "warn", token(code_bytes=0), token(code_bytes=1), "ok"),
+    CodeRow("not_a_token", "warn", token(balance_answers=False), token(), "ok"),
+    CodeRow("not_a_token", "warn", token(total_supply_raw=None), token(total_supply_raw=0), "ok"),
+    CodeRow("quote_asset", "ok", replace(evidence(), role="weth"), evidence(), "no_pool"),
+    CodeRow("quote_asset", "ok", replace(evidence(), role="usdg"), evidence(), "no_pool"),
+    CodeRow("no_pool", "warn", evidence(), evidence(venue()), "ok"),
+    CodeRow("no_pool", "warn", evidence(no_trade(ABSENT)),
+        evidence(no_trade(DRY, refused_buys())), "empty_pool"),
+    CodeRow("empty_pool", "warn", evidence(no_trade(DRY, refused_buys())),
         evidence(no_trade(LIQUID, refused_buys())), "cannot_buy"),
-    Row("empty_pool", "warn", evidence(no_trade(LIQUID, partial_buys())),
+    CodeRow("empty_pool", "warn", evidence(no_trade(LIQUID, partial_buys())),
         evidence(no_trade(LIQUID, partial_buys()), no_trade(LIQUID, refused_buys())), "cannot_buy"),
-    Row("cannot_buy", "warn", evidence(no_trade(LIQUID, refused_buys())),
+    CodeRow("cannot_buy", "warn", evidence(no_trade(LIQUID, refused_buys())),
         evidence(no_trade(LIQUID, refused_buys()), venue()), "ok"),
-    Row("cannot_sell", "danger", evidence(venue(refused_cells())),
+    CodeRow("cannot_sell", "danger", evidence(venue(refused_cells())),
         evidence(venue(refused_cells()), venue()), "ok"),
-    Row("cannot_sell", "danger", selling_only(4999), selling_only(5000), "ok"),
-    Row("toll_pool", "warn", toll(1000), toll(999), "ok"),
-    Row("toll_pool", "warn", toll(1001), toll(999), "ok"),
-    Row("toll_pool", "warn", toll(800, 1500), toll(749, 1500), "high_fees"),
-    Row("toll_pool", "danger", toll(3000, 5000), toll(2499, 5000), "heavy_fees"),
-    Row("thin_pool", "warn", thin(1500), thin(1499), "ok"),
-    Row("thin_pool", "warn", thin(4999), thin(1499), "ok"),
-    Row("thin_pool", "danger", thin(5000), thin(1499), "ok"),
-    Row("high_fees", "warn", costing(1500), costing(1499), "ok"),
-    Row("high_fees", "warn", costing(1501), costing(1499), "ok"),
-    Row("high_fees", "warn", costing(4999), costing(5000), "heavy_fees"),
-    Row("heavy_fees", "danger", costing(5000), costing(4999), "high_fees"),
-    Row("heavy_fees", "danger", costing(5001), costing(4999), "high_fees"),
-    Row("ok", "ok", costing(1499), costing(1500), "high_fees"),
-    Row("ok", "ok", evidence(venue()), evidence(venue(refused_cells())), "cannot_sell"),
-    Row("unproven", "unknown", evidence(venue(cells(day=NODE))), evidence(venue(cells(sliver=NODE))), "ok"),
+    CodeRow("cannot_sell", "danger", selling_only(4999), selling_only(5000), "ok"),
+    CodeRow("toll_pool", "warn", toll(1000), toll(999), "ok"),
+    CodeRow("toll_pool", "warn", toll(1001), toll(999), "ok"),
+    CodeRow("toll_pool", "warn", toll(800, 1500), toll(749, 1500), "high_fees"),
+    CodeRow("toll_pool", "danger", toll(3000, 5000), toll(2499, 5000), "heavy_fees"),
+    CodeRow("thin_pool", "warn", thin(1500), thin(1499), "ok"),
+    CodeRow("thin_pool", "warn", thin(4999), thin(1499), "ok"),
+    CodeRow("thin_pool", "danger", thin(5000), thin(1499), "ok"),
+    CodeRow("high_fees", "warn", costing(1500), costing(1499), "ok"),
+    CodeRow("high_fees", "warn", costing(1501), costing(1499), "ok"),
+    CodeRow("high_fees", "warn", costing(4999), costing(5000), "heavy_fees"),
+    CodeRow("heavy_fees", "danger", costing(5000), costing(4999), "high_fees"),
+    CodeRow("heavy_fees", "danger", costing(5001), costing(4999), "high_fees"),
+    CodeRow("ok", "ok", costing(1499), costing(1500), "high_fees"),
+    CodeRow("ok", "ok", evidence(venue()), evidence(venue(refused_cells())), "cannot_sell"),
+    CodeRow("unproven", "unknown", evidence(venue(cells(day=NODE))),
+        evidence(venue(cells(sliver=NODE))), "ok"),
 )  # fmt: skip
 
 
 def name_of(value: object) -> str:
-    return value.code if isinstance(value, Row) else str(value)
+    return value.code if isinstance(value, CodeRow) else str(value)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_the_evidence_gives_the_code(row: Row) -> None:
+def test_the_evidence_gives_the_code(row: CodeRow) -> None:
     assert seen(row.gives) == (row.code, row.level)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_the_near_miss_gives_another(row: Row) -> None:
+def test_the_near_miss_gives_another(row: CodeRow) -> None:
     assert row.instead != row.code
     assert seen(row.near_miss)[0] == row.instead
 

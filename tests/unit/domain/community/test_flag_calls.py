@@ -36,7 +36,7 @@ AT_S = 1_760_000_000
 WEEK = FlagWeek(AT_S, AT_S + WEEK_S)
 
 
-class Life(RuleBasedStateMachine):
+class FlagLife(RuleBasedStateMachine):
     """``over``: what it came to. ``high``: it was seen to pay enough, and not since to pay less."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Life(RuleBasedStateMachine):
 
 
 def test_the_life_of_a_flag() -> None:
-    run_state_machine_as_test(Life)
+    run_state_machine_as_test(FlagLife)
 
 
 def test_every_state_is_reached_and_what_is_over_stays_so() -> None:

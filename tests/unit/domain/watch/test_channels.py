@@ -37,7 +37,7 @@ from roundtrip.domain.watch.channels import (
 NOW = datetime(2025, 10, 9, tzinfo=UTC)
 
 
-class Life(RuleBasedStateMachine):
+class ChannelLife(RuleBasedStateMachine):
     """``model``: what is known of the channel in other words."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class DeliveryLife(RuleBasedStateMachine):
         assert self.state == (self.ended or "waiting")
 
 
-@pytest.mark.parametrize("machine", [Life, DeliveryLife])
+@pytest.mark.parametrize("machine", [ChannelLife, DeliveryLife])
 def test_any_order_of_events(machine: type[RuleBasedStateMachine]) -> None:
     run_state_machine_as_test(machine)
 

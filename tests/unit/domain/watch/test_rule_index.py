@@ -33,7 +33,7 @@ def matching_ids(index: RuleIndex, seen: Happening) -> list[tuple[str, int]]:
 
 
 @dataclass
-class Model:
+class RulesModel:
     """Every rule and follow, each looked at."""
 
     rules: dict[int, tuple[AlertSource, Rule, Address | None]]
@@ -61,7 +61,7 @@ class IndexAgainstModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.index, self.model = RuleIndex(), Model({}, {})
+        self.index, self.model = RuleIndex(), RulesModel({}, {})
         self.patch = pytest.MonkeyPatch()
 
     def teardown(self) -> None:
@@ -228,19 +228,19 @@ def test_what_is_removed_leaves_nothing_behind() -> None:
 # --- what it costs ---------------------------------------------------------------------------------
 
 
-class Counted(AlertSource):
+class CountedSource(AlertSource):
     """Counts how often anybody looks at one."""
 
     looks = 0
 
     def __getattribute__(self, name: str) -> object:
         if name in ("from_number", "account_id"):
-            Counted.looks += 1
+            CountedSource.looks += 1
         return super().__getattribute__(name)
 
 
-def counted(source: AlertSource) -> Counted:
-    return Counted(source.kind, source.id, source.account_id, source.name, source.from_number)
+def counted(source: AlertSource) -> CountedSource:
+    return CountedSource(source.kind, source.id, source.account_id, source.name, source.from_number)
 
 
 @pytest.mark.parametrize("who", [ANY, FOLLOW, Who("wallet", WALLETS[0])])
@@ -251,9 +251,9 @@ def test_only_those_it_is_about_are_looked_at(who: Who) -> None:
         rule = Rule(who, "moving", Over("eth", id_))
         index.add_rule(counted(a_rule(id_, account_id=id_)), rule, who.address)
         index.add_follow(counted(a_follow(id_, account_id=id_)), WALLETS[0])
-    Counted.looks = 0
+    CountedSource.looks = 0
     assert len(matching_ids(index, happening("moving", eth_wei=10))) == 10
-    assert 10 <= Counted.looks <= 30
+    assert 10 <= CountedSource.looks <= 30
 
 
 def test_whom_few_follow_costs_few_whatever_others_want_of_theirs() -> None:
@@ -261,6 +261,6 @@ def test_whom_few_follow_costs_few_whatever_others_want_of_theirs() -> None:
     for id_ in range(1000):
         index.add_rule(counted(a_rule(id_, account_id=id_)), Rule(FOLLOW, "moving"), None)
     index.add_follow(a_follow(1, account_id=7), WALLETS[0])
-    Counted.looks = 0
+    CountedSource.looks = 0
     assert matching_ids(index, happening("moving")) == [("rule", 7)]
-    assert 1 <= Counted.looks <= 3
+    assert 1 <= CountedSource.looks <= 3

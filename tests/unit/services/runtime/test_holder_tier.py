@@ -12,6 +12,7 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.runtime.holder_tier import HolderTier
+from support.clocks import Clock
 from unit.chain.samples import raw, word
 
 TOKEN = Address("0x" + "70" * 20)
@@ -25,7 +26,7 @@ class Head:
     block = BlockRef(7, "0x" + "07" * 32, 1)
 
 
-class Chain:
+class BalanceNode:
     """A head, and a node that answers ``balance`` and ``decimals``; waits for ``gate``, and counts."""
 
     def __init__(self) -> None:
@@ -53,30 +54,23 @@ def _answer(value: Any) -> msgspec.Raw | RpcError:
     return raw("0x" + (value if isinstance(value, bytes) else word(value)).hex())
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def chain() -> Chain:
-    return Chain()
+def chain() -> BalanceNode:
+    return BalanceNode()
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture
-def own(chain: Chain, clock: Clock) -> HolderTier:
+def own(chain: BalanceNode, clock: Clock) -> HolderTier:
     node, heads = cast(RpcNode, chain), cast(Heads, chain)
     return HolderTier(TOKEN, 100_000, node, heads, 1_000_000, clock)
 
 
-async def test_enough_is_enough_and_one_unit_less_is_not(own: HolderTier, chain: Chain) -> None:
+async def test_enough_is_enough_and_one_unit_less_is_not(own: HolderTier, chain: BalanceNode) -> None:
     assert await own.is_holder(WALLET)
     chain.balance -= 1
     assert not await own.is_holder(OTHER)
@@ -103,7 +97,7 @@ async def test_enough_is_enough_and_one_unit_less_is_not(own: HolderTier, chain:
     ],
 )
 async def test_a_token_that_does_not_tell_makes_nobody_a_holder(
-    own: HolderTier, chain: Chain, balance: Any, decimals: Any
+    own: HolderTier, chain: BalanceNode, balance: Any, decimals: Any
 ) -> None:
     chain.balance, chain.decimals = balance, decimals
     assert not await own.is_holder(WALLET)
@@ -112,12 +106,12 @@ async def test_a_token_that_does_not_tell_makes_nobody_a_holder(
 
 
 async def test_it_is_asked_once_a_minute_and_beside_the_call(
-    own: HolderTier, chain: Chain, clock: Clock
+    own: HolderTier, chain: BalanceNode, clock: Clock
 ) -> None:
-    for clock.now in (1000.0, 1030.0, 1059.9):
+    for clock.now_s in (1000.0, 1030.0, 1059.9):
         assert await own.is_holder(WALLET)
     assert len(chain.asked) == 1
-    clock.now, chain.balance = 1060.0, 0
+    clock.now_s, chain.balance = 1060.0, 0
     chain.gate.clear()
     assert await own.is_holder(WALLET)
     assert await own.is_holder(WALLET)
@@ -127,12 +121,12 @@ async def test_it_is_asked_once_a_minute_and_beside_the_call(
     assert len(chain.asked) == 2
 
 
-async def test_of_fifty_calls_at_once_one_asks(own: HolderTier, chain: Chain) -> None:
+async def test_of_fifty_calls_at_once_one_asks(own: HolderTier, chain: BalanceNode) -> None:
     came = await asyncio.gather(*(own.is_holder(WALLET) for _ in range(50)))
     assert (came, len(chain.asked)) == ([True] * 50, 1)
 
 
-async def test_a_node_that_takes_long_holds_up_nobody(own: HolderTier, chain: Chain) -> None:
+async def test_a_node_that_takes_long_holds_up_nobody(own: HolderTier, chain: BalanceNode) -> None:
     """Until it answers nothing is held."""
     own.first_wait_s = 0.0
     chain.gate.clear()
@@ -143,27 +137,27 @@ async def test_a_node_that_takes_long_holds_up_nobody(own: HolderTier, chain: Ch
 
 
 async def test_a_node_that_fails_leaves_what_was_known_for_five_minutes(
-    own: HolderTier, chain: Chain, clock: Clock
+    own: HolderTier, chain: BalanceNode, clock: Clock
 ) -> None:
     assert await own.is_holder(WALLET)
     chain.fault = NodeFault("it took too long")
-    for clock.now in (1060.0, 1120.0, 1299.9):
+    for clock.now_s in (1060.0, 1120.0, 1299.9):
         assert await own.is_holder(WALLET)
         await own.wait_for_reads()
-    clock.now = 1300.0
+    clock.now_s = 1300.0
     assert not await own.is_holder(WALLET)
     chain.fault = None
-    clock.now = 1360.0
+    clock.now_s = 1360.0
     assert await own.is_holder(WALLET)
 
 
-async def test_a_node_that_never_answered_makes_nobody_a_holder(own: HolderTier, chain: Chain) -> None:
+async def test_a_node_that_never_answered_makes_nobody_a_holder(own: HolderTier, chain: BalanceNode) -> None:
     chain.fault = NodeFault("it is gone")
     assert [await own.is_holder(WALLET) for _ in range(5)] == [False] * 5
     assert len(chain.asked) == 1
 
 
-async def test_only_so_many_are_asked_for_at_once(own: HolderTier, chain: Chain) -> None:
+async def test_only_so_many_are_asked_for_at_once(own: HolderTier, chain: BalanceNode) -> None:
     own.first_wait_s = 0.0
     chain.gate.clear()
     wallets = [Address(f"0x{n:040x}") for n in range(20)]
