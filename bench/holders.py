@@ -37,7 +37,7 @@ from roundtrip.domain.base.types import parse_address
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import Holders
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import TokenParams
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor
 from roundtrip.store.server.postgres import EmbeddedPostgres

@@ -24,14 +24,19 @@ from roundtrip.jobs.kinds.names import names
 from roundtrip.services.community.flag_resolution import review_flags
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
-from roundtrip.services.valuation.spot_quote import ProbeBuy, Probed, TokenPricing
+from roundtrip.services.valuation.holdings import (
+    HoldingToSell,
+    ProbeBuy,
+    Probed,
+    SellValue,
+    TokenPricing,
+    Valued,
+)
 from roundtrip.store.boards import winners
 from roundtrip.store.community import flags
 from roundtrip.store.index import cursor as chain
-from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.jobs import Job
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.sync.apply import Writer
 from support import told_blocks as told
 from support.tables import appended, begun

@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import TokenParams
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.databases import connected, database

@@ -19,7 +19,7 @@ from roundtrip.services.holders import sources
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.runtime.book_cache import BookCache, ReadBounds, ReadLimits
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import TokenParams
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import BookHead
 from roundtrip.store.server.rows import Connection

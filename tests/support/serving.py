@@ -15,7 +15,7 @@ from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from roundtrip.app.http_server import build_application, build_http_server, listen
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 _WAIT_S = 60.0
 PATIENT_STORE = partial(open_shared_store, bound_s=10.0)

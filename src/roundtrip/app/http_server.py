@@ -28,18 +28,15 @@ from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.http.app import NotFoundPage, Service, create_app
 from roundtrip.api.request.callers import Callers, anonymous
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer, DrainRequest, drain_mark
-from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
-from roundtrip.api.server.starts import FairStarts
+from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, FairStarts, raise_file_limit
 from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import FLIGHT_TIMES, FlightTimes, SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
-from roundtrip.config.resources import DOCUMENTS, LIBRARIES
-from roundtrip.config.settings import Settings
+from roundtrip.config.settings import DOCUMENTS, LIBRARIES, Settings
 from roundtrip.console.app import console_routes
 from roundtrip.console.support.static_files import LibraryMissing
-from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance
-from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance, Payments
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import parse_address

@@ -12,10 +12,8 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from .address_policy import is_global
-from .connect import AnswerTooLarge, NotGlobal, open_session
-from .dns import Lookups, NoTurn
-from .targets import Target
+from roundtrip.channels.connect import AnswerTooLarge, Lookups, NotGlobal, NoTurn, open_session
+from roundtrip.channels.targets import Target, is_global
 
 TIMEOUT_S = 10.0
 MAX_READ = 16 * 1024

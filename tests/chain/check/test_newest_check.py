@@ -12,11 +12,10 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import CellOutcome, HolderSell, HolderSells, RefusedCall, Sold
 from roundtrip.services.cards.newest_check import OLD_S, CheckSummary, newest_check, read_checks
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import at
-from roundtrip.services.support.wallet_params import TokenParams
+from roundtrip.services.support.answer_fields import TokenParams, at
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from unit.domain.builders import cells, evidence, sold, venue
 
 TOKEN = Address("0x" + "c4" * 20)

@@ -13,7 +13,7 @@ from roundtrip.services.holders.handlers import launch_bundle, token_holders
 from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import TokenParams
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.holding import HoldersStage

@@ -9,10 +9,10 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.store.community import public_names
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet.world import Built
 from support.made_index import MadeIndex, number_address
 

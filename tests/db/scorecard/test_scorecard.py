@@ -21,11 +21,11 @@ from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
 from roundtrip.services.scorecard.real_trades import MAX_WALLETS, PlainTrade
 from roundtrip.services.scorecard.settlement import MAX_VERDICTS, WAITS_S, SettlementRun, score_verdicts
 from roundtrip.store.check import evidence as kept
-from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.maintenance.backup import forget
 from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
-from roundtrip.sync.requested_jobs import FAILED_EVERY_S, MAX_FAILED_A_TOKEN
+from roundtrip.sync.apply import FAILED_EVERY_S, MAX_FAILED_A_TOKEN
 from roundtrip.venues import amm_v3
 from support.flagged import OTHER, TOKEN, FlagGround, emptied_accounts
 from support.told_blocks import LoggedTransaction, sent

@@ -16,7 +16,7 @@ from roundtrip.services.liquidity import gather, locks
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityPosition
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import TokenParams
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.store.server.migrate import migrate
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.deploy import put_token

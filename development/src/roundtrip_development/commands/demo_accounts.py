@@ -24,19 +24,16 @@ from roundtrip.services.boards.winners import winners
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.community.mark_wallet import MarkParams, mark_wallet
 from roundtrip.services.community.proven_flags import ProvenParams, proven_calls
-from roundtrip.services.practice.agent_tag import AgentParams, mark_as_agent
 from roundtrip.services.practice.buy import practice_buy
+from roundtrip.services.practice.league import AgentParams, mark_as_agent
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.practice.sell import practice_sell
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.accounts_database import accounts
-from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.watch.follows import follow_wallet
-from roundtrip.services.watch.rules import create_rule
-from roundtrip.services.watch.schema import FollowParams, RuleParams
+from roundtrip.services.support.index_reader import Nothing, accounts
+from roundtrip.services.watch.rules import FollowParams, RuleParams, create_rule, follow_wallet
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.community import flags, public_names
-from roundtrip.store.index import addresses, cursor, tokens
+from roundtrip.store.index import cursor, tokens
 from roundtrip.store.wallets import wallets
 from roundtrip.store.watch import alert_cursor
 from roundtrip_development.devnet.actors import DUMPER
@@ -151,7 +148,7 @@ async def _flag(stage: DemoStage) -> None:
     async with accounts(stage.ctx) as connection:
         index_cursor = await cursor.cursor(connection)
         assert index_cursor is not None
-        launches = await wallets.launches(connection, await addresses.id_of(connection, wallet) or 0)
+        launches = await wallets.launches(connection, await tokens.id_of(connection, wallet) or 0)
         launch = next(
             candidate
             for candidate in launches

@@ -17,17 +17,17 @@ from roundtrip.api.operations.catalog import find_operation
 from roundtrip.api.operations.operation import A, Operation
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.api.server.drain import ENDING, EndlessAnswers
-from roundtrip.console.support import board_tables, short_figures
-from roundtrip.console.support.board_view import BoardTable, BoardView
+from roundtrip.console.support import board_tables, render
+from roundtrip.console.support.board_tables import BoardTable, BoardView
 from roundtrip.console.support.live_stream import LiveResponse
 from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit, index_lag_s
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.boards.graduating_soon import graduating_page
-from roundtrip.services.boards.moving_page import moving_page
+from roundtrip.services.boards.moving_now import moving_page
 from roundtrip.services.boards.newest_verdicts import NewestVerdicts, newest_verdicts
-from roundtrip.services.boards.signals_page import signals_page
+from roundtrip.services.boards.signals import signals_page
 from roundtrip.services.boards.winners import Winners
 from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams
 from roundtrip.services.practice.league import League, LeagueParams
@@ -185,7 +185,7 @@ def show_values(board: BoardPage[A, R], answer: A, view: BoardView[R] | None = N
         "answer": answer,
         "view": seen,
         "groups": seen.arrange(board.rows(answer)),
-        "looks": short_figures,
+        "looks": render,
         "shorten": _shorten_price,
         "signal_words": board_tables.SIGNAL_WORDS,
     }

@@ -54,9 +54,9 @@ from roundtrip.services.holders.launch_bundle import LaunchGroup
 from roundtrip.services.holders.schema import BundleAnswer, DeployerHolds, TokenHolders
 from roundtrip.services.liquidity.schema import Liquidity
 from roundtrip.services.lookup.look_up import LookAlikeParams, token_look_alike
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.look_alikes import LookAlikeAnswer
-from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.services.verdicts.history import CheckHistory, VerdictChange
 
 from .docs import write_examples

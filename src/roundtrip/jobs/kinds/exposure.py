@@ -9,7 +9,7 @@ from roundtrip.jobs.engine.worker import Effect, do_nothing
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import TokenParams
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.store.server.jobs import Job
 
 log = structlog.get_logger(__name__)

@@ -9,8 +9,8 @@ from roundtrip.jobs.engine.head_barrier import wait_for_index_head
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import TokenParams
-from roundtrip.store.liquidity.unlocks import read_first_unlock, read_watchers
+from roundtrip.services.support.answer_fields import TokenParams
+from roundtrip.store.liquidity.positions import read_first_unlock, read_watchers
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection

@@ -13,15 +13,14 @@ from roundtrip.domain.community import flag_calls
 from roundtrip.domain.community.flag_calls import FlaggedToken, FlagReading, TradedSinceFlag
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
-from roundtrip.services.valuation.holdings import HoldingToSell, SellValue
-from roundtrip.services.valuation.spot_quote import PRICES, TokenPricing
+from roundtrip.services.valuation.holdings import PRICES, HoldingToSell, SellValue, TokenPricing
 from roundtrip.store.boards import moving, reference_pools
 from roundtrip.store.community import flag_facts
 from roundtrip.store.community import flags as store
 from roundtrip.store.community.flag_facts import RemovedLiquidity
 from roundtrip.store.community.flags import FlagProof, FlagReview, WaitingFlag
-from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import id_of, ids_of
 from roundtrip.store.server.rows import Connection
 
 from .flag_token import without_kin

@@ -17,6 +17,7 @@ from roundtrip.services.support.answer_fields import (
     Designation,
     FlagLevel,
     IsAgent,
+    WalletParams,
     says,
 )
 from roundtrip.services.support.index_reader import (
@@ -28,7 +29,6 @@ from roundtrip.services.support.index_reader import (
     reading,
     when,
 )
-from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import flags as store
 from roundtrip.store.community.flags import PublicFlag
 from roundtrip.store.index.tokens import Label

@@ -21,9 +21,8 @@ from roundtrip.services.holders.present import (
 from roundtrip.services.holders.schema import OfHolders, SmartWallet, TokenHolders
 from roundtrip.services.holders.text import large_buy_text, smart_text, status_text, token_text
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import TokenParams, says
 from roundtrip.services.support.index_reader import quote_token
-from roundtrip.services.support.wallet_params import TokenParams
 from roundtrip.store.holders.smart_money import BoardRow, WinningClose
 from roundtrip.store.index.tokens import Label
 

@@ -11,15 +11,16 @@ from roundtrip.domain.holders.findings import Tag
 from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.market.winners import Window
 from roundtrip.services.support.answer_fields import (
+    AnswerText,
     ChainId,
     DeployerWallet,
     SoldOutAt,
+    Symbol,
     TokenAddress,
     WalletAddress,
     says,
 )
 from roundtrip.services.support.index_reader import IndexAnswer
-from roundtrip.services.support.strangers_text import AnswerText, Symbol
 
 Bps = Annotated[int, says("Hundredths of a percent of the total supply.")]
 PurseNumber = Annotated[

@@ -7,7 +7,7 @@ positions that contracts hold. One for the sells after the withdrawal.
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.liquidity.positions import TokenPositions
+from roundtrip.domain.liquidity.depth import TokenPositions
 from roundtrip.services.engine.candidates import venue_of
 from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.runtime.context import Context

@@ -8,8 +8,7 @@ import structlog
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BPS, Address
-from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth
-from roundtrip.domain.liquidity.positions import TokenPositions
+from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth, TokenPositions
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, describe
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.market.exposure import LeavingLiquidity
@@ -18,16 +17,14 @@ from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import head_of_index
-from roundtrip.services.support.answer_fields import at
+from roundtrip.services.support.answer_fields import TokenParams, at
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.money import amount, symbol_of
-from roundtrip.services.support.wallet_params import TokenParams
-from roundtrip.store.boards.exposures import put_leaving
+from roundtrip.store.boards.moving import put_leaving
 from roundtrip.store.index import origins
-from roundtrip.store.liquidity.positions import read_positions
-from roundtrip.store.liquidity.unlocks import put_unlocks
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.liquidity.positions import put_unlocks, read_positions
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.venues.positions import is_nft
 
 from .findings import LiquidityFindings

@@ -8,7 +8,7 @@ import structlog
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
-from roundtrip.domain.liquidity.positions import TokenPositions
+from roundtrip.domain.liquidity.depth import TokenPositions
 from roundtrip.services.holders.collect import gather_holders
 from roundtrip.services.holders.findings import AccountTags, HolderRecord, tag_accounts
 from roundtrip.services.runtime.context import Context

@@ -8,9 +8,8 @@ import msgspec
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.liquidity.depth import HeldBy
 from roundtrip.domain.liquidity.text import Tag
-from roundtrip.services.support.answer_fields import ChainId, TokenAddress, says
+from roundtrip.services.support.answer_fields import AnswerText, ChainId, Reverts, TokenAddress, says
 from roundtrip.services.support.money import AssetAmount
-from roundtrip.services.support.strangers_text import AnswerText, Reverts
 
 ShareBps = Annotated[int, says("Share of the token's liquidity in range, in hundredths of a percent.")]
 

@@ -27,7 +27,7 @@ from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import wait_for_index
-from roundtrip.services.support.answer_fields import CheckedAt, DeployerWallet, says
+from roundtrip.services.support.answer_fields import WRITTEN, CheckedAt, CodeText, DeployerWallet, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -39,10 +39,8 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.services.support.money import ETH_DECIMALS
-from roundtrip.services.support.strangers_text import WRITTEN
-from roundtrip.services.support.verdict_fields import CodeText
 from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued, worth_in_parts
-from roundtrip.store.index import addresses, tokens
+from roundtrip.store.index import tokens
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.rows import Connection
@@ -507,7 +505,7 @@ async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCase
 
 async def _read_bag(connection: Connection, wallet: Address, index_cursor: Cursor) -> BagRecord:
     # 0 is the id of no address: a wallet in no indexed fact gets empty results.
-    wallet_id = await addresses.id_of(connection, wallet) or 0
+    wallet_id = await tokens.id_of(connection, wallet) or 0
     held = await bag_changes.list_held(connection, wallet_id, MAX_HELD + 1)
     shown = held[:MAX_HELD]
     then, now = await bag_changes.checks(connection, shown)

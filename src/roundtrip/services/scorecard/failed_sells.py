@@ -26,7 +26,7 @@ from roundtrip.services.support.index_reader import reading
 from roundtrip.services.valuation.holding_sells import NO_PLACE
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, worth
 from roundtrip.store.boards import moving
-from roundtrip.store.index.addresses import ids_of
+from roundtrip.store.index.tokens import ids_of
 from roundtrip.store.scorecard import real_trades as store
 from roundtrip.store.scorecard import scorecard as scores
 from roundtrip.store.server.rows import Connection

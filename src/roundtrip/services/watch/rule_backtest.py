@@ -14,8 +14,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alert_text import draft_alert
-from roundtrip.domain.watch.alerts import INBOX_S, Alert
+from roundtrip.domain.watch.alerts import INBOX_S, Alert, draft_alert
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -23,11 +22,17 @@ from roundtrip.services.support.alert_rows import rows
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import reading, when
 from roundtrip.services.watch.rule_parser import parse
-from roundtrip.services.watch.rules import describe_rule, unseen_text, wallet_of
-from roundtrip.services.watch.schema import MAX_HITS_SHOWN, HitRow, RuleParams, RuleTested
-from roundtrip.store.index.addresses import ids_of
+from roundtrip.services.watch.rules import (
+    MAX_HITS_SHOWN,
+    HitRow,
+    RuleParams,
+    RuleTested,
+    describe_rule,
+    unseen_text,
+    wallet_of,
+)
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.tokens import labels
+from roundtrip.store.index.tokens import ids_of, labels
 from roundtrip.store.index.vitals import followed_from_s
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import happenings, watches

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.scorecard.scorecard import FailedSell
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.server.rows import Connection, as_bytes, fetch
 
 
 async def checked_among(

@@ -8,7 +8,7 @@ from roundtrip.api.operations.catalog import find_operation
 from roundtrip.console.support.account_page import AccountForm, Room, Values
 from roundtrip.console.support.page_operations import own_operation
 from roundtrip.console.support.page_request import Visit
-from roundtrip.console.support.small_chart import draw_curve
+from roundtrip.console.support.render import draw_curve
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.verdicts.risks import WORST_FIRST, warn_of_holding
 from roundtrip.services.portfolio.bag import BagRow, MyBag
