@@ -144,8 +144,7 @@ class BagRow(msgspec.Struct, frozen=True, rename="camel"):
     gain_eth: Annotated[
         str | None,
         says(
-            "Worth of the bought tokens minus costEth, in eth; below zero: a loss. null: not known, also "
-            "where it holds less than boughtRaw: given away, or kept by a tax or a pool's hook."
+            "Worth of boughtRaw minus costEth, in eth; below zero: a loss. null: not known, or part is gone."
         ),
     ]
     gain_bps: Annotated[int | None, says("gainEth in hundredths of a percent of the cost. null: not known.")]

@@ -96,11 +96,11 @@ def test_on_a_deep_curve_a_tenth_of_its_quote_is_the_bound() -> None:
     assert 0 < count < 27
 
 
-def test_near_its_close_half_of_what_closes_a_curve_is_the_bound() -> None:
-    # An eth closes it: a crowd buys for half of that.
+def test_near_its_close_a_third_of_what_the_main_buy_leaves_is_the_bound() -> None:
+    # An eth closes it, and the main wallet buys for a tenth of that first.
     at = state(quote_raw=10**20, token_raw=101 * 10**25, reserved_raw=10**27)
     trial = bought_on(CURVE, DEEP, launch(at))
-    count = next(n for n, sum_raw in enumerate(accumulate(map(_cost, drawn(CURVE)))) if sum_raw > 10**18 // 2)
+    count = next(n for n, sum_raw in enumerate(accumulate(map(_cost, drawn(CURVE)))) if sum_raw > 3 * 10**17)
     assert numbers(chosen(trial, launch(at))) == list(range(count))
     assert 0 < count < 20
 
