@@ -14,7 +14,7 @@ from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.accounts import sessions
+from roundtrip.services.accounts import manage_keys
 from roundtrip.services.accounts.issue_key import KeyParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
@@ -98,14 +98,14 @@ async def code_of(ctx: Context, /, address: str, signature: str, **more: Any) ->
 
 async def session_text_for(ctx: Context, address: str) -> tuple[str, str]:
     """The same for a session of the pages."""
-    asked_for = (await sessions.session_text(ctx, WalletParams(address))).answer
+    asked_for = (await manage_keys.session_text(ctx, WalletParams(address))).answer
     return asked_for.claim_message, asked_for.claim
 
 
 async def session_code_of(ctx: Context, address: str, signature: str, claim: str | None) -> str:
     """What signing in comes to: an error's code, or "ok"."""
     try:
-        await sessions.begin_session(ctx, KeyParams(address, signature, claim=claim))
+        await manage_keys.begin_session(ctx, KeyParams(address, signature, claim=claim))
     except RoundtripError as error:
         return error.code
     return "ok"

@@ -28,7 +28,7 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.domain.verdicts.words import code_text
-from roundtrip.services.accounts.sessions import LIFETIME_S, MAX_SESSIONS
+from roundtrip.services.accounts.manage_keys import LIFETIME_S, MAX_SESSIONS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens as token_store
 from roundtrip_development.devnet.world import Built

@@ -1,12 +1,5 @@
 """Operations: keys for a signature, the key's account, and paid calls."""
 
-from roundtrip.services.accounts.account_keys import (
-    ListedKeys,
-    RevokedKey,
-    RevokeParams,
-    list_keys,
-    revoke_key,
-)
 from roundtrip.services.accounts.credits import (
     CreditsStatus,
     PaymentParams,
@@ -15,6 +8,13 @@ from roundtrip.services.accounts.credits import (
     redeem_payment,
 )
 from roundtrip.services.accounts.issue_key import KeyMade, KeyParams, TextToSign, make_key, text_to_sign
+from roundtrip.services.accounts.manage_keys import (
+    ListedKeys,
+    RevokedKey,
+    RevokeParams,
+    list_keys,
+    revoke_key,
+)
 from roundtrip.services.accounts.profile import MyMite, my_mite
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from roundtrip.console.support.page_operations import own_operation, page_operation
 from roundtrip.console.support.page_request import Visit, path_after_sign_in
 from roundtrip.services.accounts.issue_key import KeyParams
-from roundtrip.services.accounts.sessions import LIFETIME_S, begin_session, end_session, session_text
+from roundtrip.services.accounts.manage_keys import LIFETIME_S, begin_session, end_session, session_text
 from roundtrip.services.support.wallet_params import WalletParams
 
 _TEXT = page_operation(session_text, method="POST", counts="minute")

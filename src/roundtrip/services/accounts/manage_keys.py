@@ -1,25 +1,91 @@
-"""Lists, makes and ends an account's keys and sessions, for a session of the console."""
+"""Lists, makes and ends an account's keys and sessions, for a session of the console. Lists and revokes an
+account's keys, for a caller with one of them. Sessions of the console: a separate key in a cookie, made
+for one signature."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import msgspec
 
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.figures import format_count
+from roundtrip.services.accounts.issue_key import (
+    MAX_LABEL,
+    KeyParams,
+    MiteNamed,
+    TextToSign,
+    build_text_to_sign,
+    lock_account,
+    make_key,
+    present_account,
+    verify_signature,
+)
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.accounts.accounts import Key
 from roundtrip.store.server.rows import Connection
 
-from .issue_key import MAX_LABEL, KeyParams, TextToSign, build_text_to_sign, make_key
-from .sessions import SessionParams
+LIFETIME_S = 14 * 86_400
+MAX_SESSIONS = 10
+"""The most sessions of one account; when another begins, the oldest ends."""
+
+
+class SessionBegun(msgspec.Struct, frozen=True, rename="camel"):
+    """A new session."""
+
+    session: Annotated[str, says("The cookie's value. It is secret.")]
+    mite: MiteNamed
+    ends_at: datetime
+
+
+class SessionParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which session."""
+
+    session: str
+
+
+class SessionEnded(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether the session was live."""
+
+    ended: bool
+
+
+async def session_text(ctx: Context, params: WalletParams) -> UseCaseAnswer[TextToSign]:
+    """The text that a wallet signs to sign in. Raises CallerFault (bad_address), ServiceFull."""
+    return UseCaseAnswer(await build_text_to_sign(ctx, params.wallet(), sign_in.FOR_A_SESSION))
+
+
+async def begin_session(ctx: Context, params: KeyParams) -> UseCaseAnswer[SessionBegun]:
+    """Begins a session for the wallet that signed. Raises CallerFault (bad_input, bad_signature), NodeFault
+    when a contract wallet cannot be called, and ServiceFull."""
+    meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    wallet = await verify_signature(ctx, params, meter, sign_in.FOR_A_SESSION)
+    session = keys.format_key(ctx.entropy(), keys.SESSION_PREFIX)
+    ends_at = now + timedelta(seconds=LIFETIME_S)
+    async with accounts(ctx) as connection:
+        account = (await lock_account(ctx, connection, wallet, now)).account
+        await accounts_store.end_sessions(connection, account.id, now, keep=MAX_SESSIONS - 1)
+        hashed, start = keys.hash_of(session), keys.start_of(session)
+        await accounts_store.add_key(connection, account.id, hashed, start, "", now, ends_at)
+    return UseCaseAnswer(SessionBegun(session, present_account(account), ends_at), meter=meter)
+
+
+async def end_session(ctx: Context, params: SessionParams, account: Account) -> UseCaseAnswer[SessionEnded]:
+    """Signs out. Raises ServiceFull."""
+    hashed = keys.hash_of(params.session) if keys.is_session(params.session) else b""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        ended = await accounts_store.end_sessions(connection, account.id, now, hashed=hashed)
+    return UseCaseAnswer(SessionEnded(ended > 0))
+
 
 MAX_REVOKED = 20
 _MAX_ID = 2**63 - 1
@@ -210,3 +276,58 @@ def describe_live_keys(live: int) -> str:
     room = keys.MAX_LIVE - live
     count = f"You have {format_count(live, 'live key')}." if live else "You have no live key."
     return f"{count} You can make {room} more." if room > 0 else f"{count} Revoke one to make another."
+
+
+class ListedKeys(msgspec.Struct, frozen=True, rename="camel"):
+    """The keys of the account."""
+
+    text: Annotated[str, says("The answer in plain sentences.")]
+    most_live: Annotated[int, says("Live keys that an account may have.")]
+    live: Annotated[list[OwnKey], says("Live keys, the oldest first.")]
+    revoked: Annotated[list[OwnKey], says(f"Revoked keys, the last revoked first, {MAX_REVOKED} at most.")]
+
+
+class RevokeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which key."""
+
+    id: Annotated[
+        str, msgspec.Meta(pattern=r"^[0-9]{1,19}\Z", description="The key's id, as GET /v1/keys lists it.")
+    ]
+
+
+class RevokedKey(msgspec.Struct, frozen=True, rename="camel"):
+    """A key that is revoked now."""
+
+    text: Annotated[str, says("The answer in plain sentences.")]
+    key: Annotated[OwnKey, says("The key.")]
+
+
+async def list_keys(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[ListedKeys]:
+    """Live and revoked keys of the account, without their secret parts. Raises ServiceFull."""
+    async with accounts(ctx) as connection:
+        live = await accounts_store.live_keys(connection, account.id)
+        revoked = await accounts_store.revoked_keys(connection, account.id, MAX_REVOKED)
+    return UseCaseAnswer(
+        ListedKeys(
+            describe_live_keys(len(live)),
+            keys.MAX_LIVE,
+            [present_key(key) for key in live],
+            [present_key(key) for key in revoked],
+        )
+    )
+
+
+async def revoke_key(ctx: Context, params: RevokeParams, account: Account) -> UseCaseAnswer[RevokedKey]:
+    """Revokes a key of the account, also the caller's own. A session is not a key: only a session ends one.
+    Raises CallerFault (not_found), ServiceFull."""
+    key_id = int(params.id)
+    async with accounts(ctx) as connection:
+        key = await accounts_store.key_of(connection, account.id, min(key_id, _MAX_ID))
+        if key is None or key.id != key_id or key.kind != "key":
+            raise CallerFault("not_found", f"Your account has no key {key_id}. GET /v1/keys lists its keys.")
+        now = datetime.fromtimestamp(ctx.now_s(), UTC)
+        was_live = await accounts_store.revoke(connection, key.id, now)
+        revoked = await accounts_store.key_of(connection, account.id, key.id)
+    assert revoked is not None
+    text = f"Key {key.start}… is revoked{'' if was_live else ' already'}."
+    return UseCaseAnswer(RevokedKey(text, present_key(revoked)))
