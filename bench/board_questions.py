@@ -12,16 +12,15 @@ from typing import Any
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.chain_vitals import chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_soon
-from roundtrip.services.boards.moving_now import moving_now
-from roundtrip.services.boards.moving_page import moving_page
+from roundtrip.services.boards.moving_now import moving_now, moving_page
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
 from roundtrip.services.engine.token_check import read_index
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.linked import linked_wallets
 from roundtrip.store.boards import winners as winners_store

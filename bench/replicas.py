@@ -33,7 +33,7 @@ from roundtrip.services.boards.moving_now import moving_now
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.replica_reads import read_from_replica
+from roundtrip.services.runtime.newest_block import read_from_replica
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.linked import linked_wallets
 from roundtrip.store.replicas.pools import NO_REPLICAS, Replicas, open_replicas

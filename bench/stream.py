@@ -28,8 +28,7 @@ from roundtrip.api.stream.hub import StreamHub
 from roundtrip.api.stream.response import send_stream
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
-from roundtrip.services.verdicts.news import NewsCursor, NewsEvent, NewsTurn
-from roundtrip.services.verdicts.stream_schema import KINDS, StreamPlan
+from roundtrip.services.verdicts.news import KINDS, NewsCursor, NewsEvent, NewsTurn, StreamPlan
 
 from .serving import serving
 

@@ -14,7 +14,7 @@ import asyncpg
 
 from roundtrip.domain.market.chain_stats import BEHIND_S
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.system.health import Health, HealthParams, health
+from roundtrip.services.system.status import Health, HealthParams, health
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
 from roundtrip_development.devnet.sync_rpc import SyncRpc

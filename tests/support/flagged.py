@@ -24,8 +24,14 @@ from roundtrip.jobs.kinds.names import names
 from roundtrip.services.community.flag_resolution import review_flags
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
-from roundtrip.services.valuation.spot_quote import ProbeBuy, Probed, TokenPricing
+from roundtrip.services.valuation.holdings import (
+    HoldingToSell,
+    ProbeBuy,
+    Probed,
+    SellValue,
+    TokenPricing,
+    Valued,
+)
 from roundtrip.store.boards import winners
 from roundtrip.store.community import flags
 from roundtrip.store.index import cursor as chain

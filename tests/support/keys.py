@@ -17,7 +17,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts import manage_keys
 from roundtrip.services.accounts.issue_key import KeyParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.store.accounts import accounts, call_counts
 from roundtrip.store.accounts.call_counts import CountedCall
 from roundtrip.store.server.rows import Connection

@@ -8,11 +8,10 @@ import pytest
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
-from roundtrip.services.practice.account import practice_account
+from roundtrip.services.practice.account import practice_account, practice_trades
 from roundtrip.services.practice.buy import practice_buy
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.practice.sell import practice_sell
-from roundtrip.services.practice.trades import practice_trades
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip_development.devnet.sync_rpc import SyncRpc

@@ -30,8 +30,7 @@ from roundtrip.api.sharing.places import PAGE_WAIT_S, WAIT_S, FlightCaller
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers, TookTooLong
 from roundtrip.domain.base.errors import ParamFault, RoundtripError
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import wait_for_block
-from roundtrip.services.runtime.replica_reads import read_from_replica
+from roundtrip.services.runtime.newest_block import read_from_replica, wait_for_block
 
 log = structlog.get_logger(__name__)
 

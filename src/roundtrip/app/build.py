@@ -43,7 +43,7 @@ from roundtrip.services.check.proof_replay import TrustedSetting, verify_claim
 from roundtrip.services.runtime.book_cache import BookCache, reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import check_key
-from roundtrip.services.wallets.origins import resolve_origin
+from roundtrip.services.wallets.history import resolve_origin
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index.cursor import BLOCKS_KEPT
 from roundtrip.store.index.origins import StoredOrigin

@@ -14,8 +14,8 @@ from roundtrip.domain.base.names import clean
 from roundtrip.library.checker import TIMEOUT_S
 from roundtrip.library.node_context import open_node_context
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import read_address
 from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, parse_amount
-from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.trade.prepare import (
     PrepareBuyParams,
     PreparedTrade,

@@ -20,9 +20,13 @@ from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import Candidates, KnownVenues, list_candidates
 from roundtrip.services.engine.check_run import run_check
 from roundtrip.services.engine.inputs import CheckInputs, role_of
-from roundtrip.services.liquidity.findings import judge_liquidity
+from roundtrip.services.liquidity.findings import (
+    LIQUIDITY_UNREAD,
+    add_sentence,
+    describe_alone,
+    judge_liquidity,
+)
 from roundtrip.services.liquidity.position_reader import PositionReader
-from roundtrip.services.liquidity.sentence import UNREAD, add_sentence, describe_alone
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
@@ -93,7 +97,7 @@ class NodeChecks:
         try:
             return describe_alone(await judge_liquidity(bought, reader))
         except NodeFault:
-            return UNREAD
+            return LIQUIDITY_UNREAD
 
 
 def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> Heads:

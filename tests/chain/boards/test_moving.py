@@ -18,8 +18,7 @@ from roundtrip.jobs.kinds.boards import EVERY_S, MAX_READINGS, MAX_WAITING
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_page
-from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now
-from roundtrip.services.boards.moving_page import moving_page
+from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now, moving_page
 from roundtrip.services.boards.newest_verdicts import newest_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing

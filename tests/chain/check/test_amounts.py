@@ -9,7 +9,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.liquidity.gather import find_liquidity
+from roundtrip.services.liquidity.handler import find_liquidity
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token, v3_pool, v4_pool

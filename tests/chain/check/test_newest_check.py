@@ -12,8 +12,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import CellOutcome, HolderSell, HolderSells, RefusedCall, Sold
 from roundtrip.services.cards.newest_check import OLD_S, CheckSummary, newest_check, read_checks
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import at
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.support.answer_fields import HistoryParams, at
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.server.hex import as_bytes

@@ -15,7 +15,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.wallets.origins import origin_of
+from roundtrip.services.wallets.history import origin_of
 from roundtrip.store.index import origins
 from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
 from roundtrip.store.server.rows import Connection

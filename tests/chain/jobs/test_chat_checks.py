@@ -27,15 +27,22 @@ from roundtrip.jobs.kinds.telegram import (
     ChatTurns,
     link_chats,
 )
-from roundtrip.services.cards import chat_check
-from roundtrip.services.cards.chat_check import AT_ONCE, MAX_WAITING, ChatAnswer, ChatChecks
-from roundtrip.services.cards.newest_check import FRESH_S, OLD_S, newest_check
+from roundtrip.services.cards import newest_check as chat_check
+from roundtrip.services.cards.newest_check import (
+    AT_ONCE,
+    FRESH_S,
+    MAX_WAITING,
+    OLD_S,
+    ChatAnswer,
+    ChatChecks,
+    newest_check,
+)
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.check.handler import check_and_store
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED, Bot, DrawsPictures
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.support.answer_fields import HistoryParams
 from roundtrip_development.devnet.world import Built
 from support.telegram import TOKEN, TelegramApi, telegram_api
 

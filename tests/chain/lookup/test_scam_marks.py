@@ -9,7 +9,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.store.community import public_names
 from roundtrip.store.server.hex import as_bytes

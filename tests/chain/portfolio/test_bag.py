@@ -24,11 +24,10 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.portfolio.bag import BagRow, MyBag, bag_of
 from roundtrip.services.portfolio.bag_page import bag_past
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued
-from roundtrip.services.watch.inbox import inbox
-from roundtrip.services.watch.token_watch import unwatch_token, watch_token
+from roundtrip.services.watch.inbox import inbox, unwatch_token, watch_token
 from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
 from roundtrip_development.devnet import launchpad

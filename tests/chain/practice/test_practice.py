@@ -13,9 +13,8 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice.practice import WEEK_S
-from roundtrip.services.practice.account import value_account
+from roundtrip.services.practice.account import practice_trades, value_account
 from roundtrip.services.practice.pricing import PricedBuy, price_buy
-from roundtrip.services.practice.trades import practice_trades
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import SellValue

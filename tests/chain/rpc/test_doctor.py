@@ -18,7 +18,7 @@ from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.system.health import HealthParams, health
+from roundtrip.services.system.status import HealthParams, health
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind

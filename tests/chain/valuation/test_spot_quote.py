@@ -8,7 +8,7 @@ from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.spot_quote import ProbeBuy, probe_buy
+from roundtrip.services.valuation.holdings import ProbeBuy, probe_buy
 from roundtrip_development.devnet.world import Built
 
 

@@ -12,7 +12,7 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.history_answer import LaunchRow, WalletHistory
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older

@@ -12,7 +12,7 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.linked import LinkedWallets, linked_wallets
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
 from roundtrip.venues.entry_point import ENTRY_POINTS

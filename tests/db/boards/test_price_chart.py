@@ -9,8 +9,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.services.boards.newest_trades import TradesParams, token_trades
-from roundtrip.services.boards.price_chart import ChartParams, PriceChart, price_chart
+from roundtrip.services.boards.price_chart import (
+    ChartParams,
+    PriceChart,
+    TradesParams,
+    price_chart,
+    token_trades,
+)
 from roundtrip.services.support.index_reader import when
 from roundtrip.store.boards import price_candles
 from roundtrip.store.check import evidence

@@ -14,7 +14,7 @@ from roundtrip.channels.telegram import ChatMessage, StartedChat
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.alerts import MAX_CHANNELS
 from roundtrip.jobs.kinds.telegram import LOCK, MAX_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
-from roundtrip.services.delivery.telegram_link import WINDOW_S
+from roundtrip.services.delivery.channels import WINDOW_S
 from roundtrip.services.runtime.notifiers import SILENT_S, Bot
 from support.channels import NOW_S, WAIT_S, Chats, Street, answered
 from support.paying import answer_of

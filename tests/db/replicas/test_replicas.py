@@ -21,7 +21,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.replica_reads import read_from_replica
+from roundtrip.services.runtime.newest_block import read_from_replica
 from roundtrip.services.support.index_reader import Nothing, reading
 from roundtrip.store.index import cursor
 from roundtrip.store.replicas import pools

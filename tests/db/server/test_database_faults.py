@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.accounts_database import accounts
+from roundtrip.services.support.index_reader import accounts
 from roundtrip.store.server import connections
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from support.databases import connected, needs_one_server

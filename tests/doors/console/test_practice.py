@@ -14,9 +14,9 @@ from roundtrip.console.pages.account_sections.practice import gain_now, is_refus
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.services.portfolio.bag import BagRow
 from roundtrip.services.portfolio.bag_page import BagPast, value_past
+from roundtrip.services.practice.account import MAX_CLOSINGS
 from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.schema import PracticeAccount
-from roundtrip.services.practice.trades import MAX_CLOSINGS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
 from roundtrip.store.watch.bag_changes import BagToken

@@ -11,7 +11,7 @@ from roundtrip.api.documents.tool_schemas import path_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.verdicts.many import MAX_CHECKS
+from roundtrip.services.verdicts.history import MAX_CHECKS
 from roundtrip_development.devnet.world import Built
 from support.serving import service
 

@@ -21,7 +21,7 @@ from roundtrip.services.check.schema import present
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.alert_rows import AlertRow
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.token_states import read_states
+from roundtrip.services.support.shown_verdict import read_states
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip_development.devnet.hook_tokens import HOOKED
 from roundtrip_development.devnet.launch_samples import LAUNCHES

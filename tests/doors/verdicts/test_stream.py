@@ -19,7 +19,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.verdicts import news
-from roundtrip.services.verdicts.stream_schema import MAX_TOKENS
+from roundtrip.services.verdicts.news import MAX_TOKENS
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.watch import alerts

@@ -12,9 +12,8 @@ from roundtrip.chain.liquidity import position_logs
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.token_check import start_check
-from roundtrip.services.liquidity import gather, locks
-from roundtrip.services.liquidity.handler import read_liquidity
-from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams, LiquidityPosition
+from roundtrip.services.liquidity import handler, locks
+from roundtrip.services.liquidity.handler import Liquidity, LiquidityParams, LiquidityPosition, read_liquidity
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip_development.devnet import world
@@ -195,7 +194,7 @@ async def test_a_pool_that_could_not_be_read_is_told(stood: Stood, monkeypatch: 
         lost = replace(bought.data.venues[0], facts=Missing("node", "no answer"))
         return replace(bought, data=replace(bought.data, venues=[*bought.data.venues, lost]))
 
-    monkeypatch.setattr(gather, "start_check", lose_one)
+    monkeypatch.setattr(handler, "start_check", lose_one)
     assert "We could not read all of its pools: this is not a pass." in (await stood.asked("burned")).text
 
 

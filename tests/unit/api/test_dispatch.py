@@ -36,7 +36,7 @@ from roundtrip.domain.base.errors import (
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
 from support.counting import Counts, Wall, account, hashed, key_of
 from unit.chain.samples import interpreters_recursion_limit
 

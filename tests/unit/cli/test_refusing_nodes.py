@@ -16,7 +16,7 @@ from roundtrip.config.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.config.settings import Settings
 from roundtrip.library.node_checks import WrongNetwork, check_network
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.system.health import HealthParams, health
+from roundtrip.services.system.status import HealthParams, health
 from support.refusing_node import KEY, NO_SIMULATIONS, Refusal, RefusingNode, refusals
 
 _MAX_REQUESTS = 4

@@ -21,15 +21,14 @@ from roundtrip.console.support.board_tables import (
 from roundtrip.console.support.board_view import BoardTable, BoardView
 from roundtrip.domain.market.moving import MovingGroup
 from roundtrip.services.boards.graduating_soon import FillingRow, LaunchDeployer
-from roundtrip.services.boards.moving_page import MovingRow
+from roundtrip.services.boards.moving_now import MovingRow
 from roundtrip.services.boards.newest_verdicts import NewestVerdict
-from roundtrip.services.boards.signals import SignalSize
-from roundtrip.services.boards.signals_page import SignalRow
+from roundtrip.services.boards.signals import SignalRow, SignalSize
 from roundtrip.services.boards.winners import BestTrade, WinnerRow
 from roundtrip.services.community.proven_flags import CalledBy, FlagReceipt, ProvenCall
 from roundtrip.services.practice.league import LeagueRow
+from roundtrip.services.support.answer_fields import MarkSaid
 from roundtrip.services.support.index_reader import TokenNamed
-from roundtrip.services.support.public_marks import MarkSaid
 from roundtrip.services.support.shown_verdict import ShownVerdict
 from roundtrip.services.wallets.names import WalletNamed
 

@@ -24,16 +24,13 @@ from roundtrip.services.boards.winners import winners
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.community.mark_wallet import MarkParams, mark_wallet
 from roundtrip.services.community.proven_flags import ProvenParams, proven_calls
-from roundtrip.services.practice.agent_tag import AgentParams, mark_as_agent
 from roundtrip.services.practice.buy import practice_buy
+from roundtrip.services.practice.league import AgentParams, mark_as_agent
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.practice.sell import practice_sell
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.accounts_database import accounts
-from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.watch.follows import follow_wallet
-from roundtrip.services.watch.rules import create_rule
-from roundtrip.services.watch.schema import FollowParams, RuleParams
+from roundtrip.services.support.index_reader import Nothing, accounts
+from roundtrip.services.watch.rules import FollowParams, RuleParams, create_rule, follow_wallet
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.community import flags, public_names
 from roundtrip.store.index import addresses, cursor, tokens

@@ -10,7 +10,7 @@ from roundtrip.api.operations.catalog import GROUPS, OPERATIONS, tools
 from roundtrip.api.operations.operation import EVENTS, LINES, TEXT, AnyOperation
 from roundtrip.api.request import min_block
 from roundtrip.domain.base.errors import STATUS_BY_CODE
-from roundtrip.services.support.strangers_text import QUOTED
+from roundtrip.services.support.answer_fields import QUOTED
 
 from .about import INSTRUCTIONS
 from .error_codes import MEANINGS

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from roundtrip.services.support.strangers_text import QUOTED, WRITTEN
+from roundtrip.services.support.answer_fields import QUOTED, WRITTEN
 
 Json = dict[str, Any]
 

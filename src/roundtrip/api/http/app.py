@@ -53,9 +53,8 @@ from roundtrip.api.stream.response import send_stream, shown_last_event_id
 from roundtrip.domain.accounts.keys import digest_of
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.verdicts.many import TokensToCheck
-from roundtrip.services.verdicts.news import DatabaseNews
-from roundtrip.services.verdicts.stream_schema import StreamPlan
+from roundtrip.services.verdicts.history import TokensToCheck
+from roundtrip.services.verdicts.news import DatabaseNews, StreamPlan
 
 from .lines import send_lines
 from .warm import GZIP_FORM, PATH_FORM, WarmAnswers

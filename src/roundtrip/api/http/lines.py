@@ -11,7 +11,7 @@ from roundtrip.api.operations.operation import LINES
 from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.api.server.responses import NO_STORE
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.services.verdicts.many import LineError
+from roundtrip.services.verdicts.history import LineError
 
 AT_ONCE = 4
 """Runs of one request at a time: fewer than one caller may have, so that its other requests have room."""

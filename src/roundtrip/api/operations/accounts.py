@@ -16,8 +16,8 @@ from roundtrip.services.accounts.manage_keys import (
     revoke_key,
 )
 from roundtrip.services.accounts.profile import MyMite, my_mite
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.wallet_params import WalletParams
 
 from .operation import AnyOperation, Operation
 

@@ -1,7 +1,13 @@
 """Operations: the practice league, and the tag that marks agents in it."""
 
-from roundtrip.services.practice.agent_tag import AgentMarked, AgentParams, mark_as_agent
-from roundtrip.services.practice.league import League, LeagueParams, league
+from roundtrip.services.practice.league import (
+    AgentMarked,
+    AgentParams,
+    League,
+    LeagueParams,
+    league,
+    mark_as_agent,
+)
 
 from .operation import AnyOperation, Operation
 

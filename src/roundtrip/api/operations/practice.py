@@ -1,6 +1,6 @@
 """Operations: practice trading with pretend eth at real prices."""
 
-from roundtrip.services.practice.account import practice_account
+from roundtrip.services.practice.account import practice_account, practice_trades
 from roundtrip.services.practice.buy import practice_buy
 from roundtrip.services.practice.schema import (
     PracticeAccount,
@@ -11,7 +11,6 @@ from roundtrip.services.practice.schema import (
     PracticeTrades,
 )
 from roundtrip.services.practice.sell import practice_sell
-from roundtrip.services.practice.trades import practice_trades
 from roundtrip.services.support.index_reader import Nothing
 
 from .operation import AnyOperation, Operation

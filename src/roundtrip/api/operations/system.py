@@ -1,6 +1,6 @@
 """Operations: the service's own state."""
 
-from roundtrip.services.system.health import Health, HealthParams, health
+from roundtrip.services.system.status import Health, HealthParams, health
 
 from .operation import AnyOperation, Operation
 

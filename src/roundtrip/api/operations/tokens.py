@@ -6,18 +6,23 @@ from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.holders.handlers import SmartMoney, launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
-from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
-from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
-from roundtrip.services.support.wallet_params import HistoryParams
-from roundtrip.services.verdicts.history import CheckHistory, check_history
-from roundtrip.services.verdicts.many import (
+from roundtrip.services.liquidity.handler import (
+    Liquidity,
+    LiquidityParams,
+    check_with_liquidity,
+    read_liquidity,
+)
+from roundtrip.services.support.answer_fields import HistoryParams
+from roundtrip.services.verdicts.history import (
     MAX_CHECKS,
+    CheckHistory,
     CheckLine,
     ManyChecksParams,
     TokensToCheck,
+    check_history,
     list_tokens,
 )
-from roundtrip.services.verdicts.stream_schema import StreamEvent, StreamParams, StreamPlan, plan_stream
+from roundtrip.services.verdicts.news import StreamEvent, StreamParams, StreamPlan, plan_stream
 
 from .operation import AnyOperation, Operation
 

@@ -1,6 +1,6 @@
 """Operations: one wallet."""
 
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.history_answer import WalletHistory
 from roundtrip.services.wallets.linked import LinkedWallets, linked_wallets

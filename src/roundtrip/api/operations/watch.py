@@ -1,13 +1,11 @@
 """Operations: an account's inbox, followed wallets and standing rules."""
 
 from roundtrip.services.liquidity.unlocks import UnlockCalendar, list_unlocks
+from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.wallet_params import WalletParams
-from roundtrip.services.watch.follows import follow_wallet, unfollow_wallet
 from roundtrip.services.watch.inbox import Inbox, inbox
 from roundtrip.services.watch.rule_backtest import replay_rule
-from roundtrip.services.watch.rules import create_rule, delete_rule, list_rules
-from roundtrip.services.watch.schema import (
+from roundtrip.services.watch.rules import (
     FollowedWallet,
     FollowParams,
     RuleDropped,
@@ -17,6 +15,11 @@ from roundtrip.services.watch.schema import (
     RulesListed,
     RuleTested,
     Unfollowed,
+    create_rule,
+    delete_rule,
+    follow_wallet,
+    list_rules,
+    unfollow_wallet,
 )
 
 from .operation import AnyOperation, Operation

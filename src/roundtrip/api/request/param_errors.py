@@ -16,7 +16,7 @@ import msgspec
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.names import reason as clean_quoted
 from roundtrip.services.check.schema import AMOUNT_PATTERN
-from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
+from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS
 
 EXAMPLE_HASH = "0x" + "00112233445566778899aabbccddeeff" * 2
 

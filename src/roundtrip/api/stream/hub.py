@@ -11,8 +11,7 @@ from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.domain.base.errors import LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import StreamPosition
-from roundtrip.services.verdicts.news import NewsCursor, NewsEvent, NewsSource, notice
-from roundtrip.services.verdicts.stream_schema import StreamPlan
+from roundtrip.services.verdicts.news import NewsCursor, NewsEvent, NewsSource, StreamPlan, notice
 
 MAX_STREAMS = 1_500
 """Streams of one process, below its connections."""

@@ -9,7 +9,7 @@ from roundtrip.api.operations.operation import EVENTS
 from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.api.server.responses import NO_STORE
 from roundtrip.domain.verdicts.stream_position import StreamPosition, parse_position
-from roundtrip.services.verdicts.stream_schema import StreamPlan
+from roundtrip.services.verdicts.news import StreamPlan
 
 from .hub import StreamHub, StreamListener, cut_notice, encode_event
 

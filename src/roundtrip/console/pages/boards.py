@@ -25,9 +25,9 @@ from roundtrip.console.support.page_request import Visit, index_lag_s
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.boards.graduating_soon import graduating_page
-from roundtrip.services.boards.moving_page import moving_page
+from roundtrip.services.boards.moving_now import moving_page
 from roundtrip.services.boards.newest_verdicts import NewestVerdicts, newest_verdicts
-from roundtrip.services.boards.signals_page import signals_page
+from roundtrip.services.boards.signals import signals_page
 from roundtrip.services.boards.winners import Winners
 from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams
 from roundtrip.services.practice.league import League, LeagueParams

@@ -12,9 +12,8 @@ from roundtrip.api.admission.minute_limits import MinuteLimits, Ticket
 from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import LimitReached
-from roundtrip.services.cards.drawing import draw_badge, draw_card
-from roundtrip.services.cards.newest_check import TokenCard, newest_check
-from roundtrip.services.support.wallet_params import HistoryParams
+from roundtrip.services.cards.newest_check import TokenCard, draw_badge, draw_card, newest_check
+from roundtrip.services.support.answer_fields import HistoryParams
 
 _CARD = page_operation(
     newest_check,

@@ -9,8 +9,14 @@ from starlette.responses import Response
 
 from roundtrip.console.support.page_operations import own_operation, page_operation
 from roundtrip.console.support.page_request import Visit
-from roundtrip.services.boards.newest_trades import TradesParams, followed_wallets, token_trades
-from roundtrip.services.boards.price_chart import CandleRow, ChartParams, price_chart
+from roundtrip.services.boards.price_chart import (
+    CandleRow,
+    ChartParams,
+    TradesParams,
+    followed_wallets,
+    price_chart,
+    token_trades,
+)
 
 # Open pages ask for these again and again. They count against no limit, since they ask no node. All readers
 # of a token share one answer for two seconds, and an address gets its share of the places for runs.

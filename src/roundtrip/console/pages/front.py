@@ -11,8 +11,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import NEWEST
 from roundtrip.services.boards.chain_vitals import ChainVitals
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.system.health import Health, HealthParams
-from roundtrip.services.system.status import SLOW_JOBS_S, ServiceStatus, service_status
+from roundtrip.services.system.status import SLOW_JOBS_S, Health, HealthParams, ServiceStatus, service_status
 
 from .boards import BOARDS, MOVING, NEWEST_BOARD, NEWEST_VERDICTS, find_good, show_values
 

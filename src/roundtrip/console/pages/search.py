@@ -8,8 +8,14 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.names import clean
 from roundtrip.domain.base.pasted import find_only_word, find_words
-from roundtrip.services.lookup.look_up_answer import MAX_CHARACTERS, LookUpAnswer, LookUpParams
-from roundtrip.services.lookup.suggest import SuggestParams, shared_as, suggest
+from roundtrip.services.lookup.look_up_answer import (
+    MAX_CHARACTERS,
+    LookUpAnswer,
+    LookUpParams,
+    SuggestParams,
+    shared_as,
+    suggest,
+)
 
 _LOOK_UP = find_operation("look_up", LookUpParams, LookUpAnswer)
 _SUGGEST = page_operation(suggest, "suggest_tokens", shared_by=shared_as, from_replica=True)

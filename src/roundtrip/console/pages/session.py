@@ -9,7 +9,7 @@ from roundtrip.console.support.page_operations import own_operation, page_operat
 from roundtrip.console.support.page_request import Visit, path_after_sign_in
 from roundtrip.services.accounts.issue_key import KeyParams
 from roundtrip.services.accounts.manage_keys import LIFETIME_S, begin_session, end_session, session_text
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
 
 _TEXT = page_operation(session_text, method="POST", counts="minute")
 _BEGIN = replace(page_operation(begin_session, method="POST", writes=True, counts="minute"), lane="calls")

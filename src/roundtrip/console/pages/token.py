@@ -52,11 +52,11 @@ from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.holders.insiders import StoredRisk, stored_risk
 from roundtrip.services.holders.launch_bundle import LaunchGroup
 from roundtrip.services.holders.schema import BundleAnswer, DeployerHolds, HoldersParams, TokenHolders
-from roundtrip.services.liquidity.schema import Liquidity, LiquidityParams
+from roundtrip.services.liquidity.handler import Liquidity, LiquidityParams
 from roundtrip.services.lookup.look_up import LookAlikeParams, token_look_alike
+from roundtrip.services.support.answer_fields import HistoryParams
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.look_alikes import LookAlikeAnswer
-from roundtrip.services.support.wallet_params import HistoryParams
 from roundtrip.services.verdicts.history import CheckHistory, VerdictChange
 
 from .docs import write_examples

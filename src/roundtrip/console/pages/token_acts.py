@@ -12,7 +12,7 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.proven_flags import ProvenParams
-from roundtrip.services.watch.token_watch import WatchedTokens
+from roundtrip.services.watch.inbox import WatchedTokens
 
 
 async def read_watched(visit: Visit, token: str) -> bool | None:

@@ -13,13 +13,12 @@ from roundtrip.console.support.page_operations import own_operation, page_operat
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.services.community.my_marks import own_of_wallet, wallet_said
-from roundtrip.services.lookup.explain import ExplainParams, Explanation
-from roundtrip.services.lookup.transaction_page import transaction_page
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.community.mark_wallet import own_of_wallet, wallet_said
+from roundtrip.services.lookup.explain import ExplainParams, Explanation, transaction_page
+from roundtrip.services.support.answer_fields import WalletParams
+from roundtrip.services.wallets.history import RealisedDay, wallet_page
 from roundtrip.services.wallets.history_answer import HoldingAnswer, WalletHistory
 from roundtrip.services.wallets.linked import LinkedWallets
-from roundtrip.services.wallets.page import RealisedDay, wallet_page
 
 _PAGE = page_variant(find_operation("wallet_history", WalletParams, WalletHistory), wallet_page)
 _TRANSACTION = page_variant(

@@ -8,9 +8,9 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.market.moving import LEVELS
 from roundtrip.services.boards.graduating_soon import FillingRow
-from roundtrip.services.boards.moving_page import MovingRow
+from roundtrip.services.boards.moving_now import MovingRow
 from roundtrip.services.boards.newest_verdicts import NewestVerdict
-from roundtrip.services.boards.signals_page import SignalRow
+from roundtrip.services.boards.signals import SignalRow
 from roundtrip.services.boards.winners import WinnerRow
 from roundtrip.services.community.proven_flags import ProvenCall
 from roundtrip.services.practice.league import LeagueRow

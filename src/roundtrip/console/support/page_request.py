@@ -24,8 +24,7 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.system.health import Health
-from roundtrip.services.system.status import ServiceStatus
+from roundtrip.services.system.status import Health, ServiceStatus
 
 from .doc_pages import DocPages
 from .live_stream import LiveBoards

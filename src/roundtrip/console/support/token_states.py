@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.services.support.token_states import TokenState
-from roundtrip.services.watch.token_states import StatesParams, token_states
+from roundtrip.services.support.shown_verdict import TokenState
+from roundtrip.services.watch.inbox import StatesParams, token_states
 
 _STATES = page_operation(token_states, counts="never", errors=("busy",))
 

@@ -8,8 +8,7 @@ from roundtrip.jobs.engine.head_barrier import wait_for_index_head
 from roundtrip.jobs.engine.worker import Effect, do_nothing
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import HoldersParams
-from roundtrip.services.liquidity.handler import read_liquidity
-from roundtrip.services.liquidity.schema import LiquidityParams
+from roundtrip.services.liquidity.handler import LiquidityParams, read_liquidity
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.jobs import Job
 

@@ -7,8 +7,7 @@ from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.liquidity.unlocks import ALERTED_BEFORE_S
 from roundtrip.jobs.engine.head_barrier import wait_for_index_head
 from roundtrip.jobs.engine.worker import Effect
-from roundtrip.services.liquidity.handler import read_liquidity
-from roundtrip.services.liquidity.schema import LiquidityParams
+from roundtrip.services.liquidity.handler import LiquidityParams, read_liquidity
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.liquidity.unlocks import read_first_unlock, read_watchers
 from roundtrip.store.server import jobs

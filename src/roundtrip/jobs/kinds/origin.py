@@ -4,7 +4,7 @@ before the index begins."""
 from roundtrip.domain.base.types import parse_address
 from roundtrip.jobs.engine.worker import Effect, NotYet, do_nothing
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.wallets.origins import search_archive
+from roundtrip.services.wallets.history import search_archive
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server.jobs import Job

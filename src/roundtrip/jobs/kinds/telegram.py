@@ -13,8 +13,8 @@ from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.telegram import ChatCheck, ChatMessage, StartedChat
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.jobs.engine.loop import describe_error
-from roundtrip.services.cards.chat_check import ChatChecks
-from roundtrip.services.delivery.telegram_link import NO_CODE, link
+from roundtrip.services.cards.newest_check import ChatChecks
+from roundtrip.services.delivery.channels import NO_CODE, link
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import ChatUpdates
 from roundtrip.store.server.errors import DATABASE_FAULTS

@@ -26,9 +26,8 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.accounts_database import accounts, allowance_of
-from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.wallet_params import WalletParams, read_address
+from roundtrip.services.support.answer_fields import WalletParams, read_address, says
+from roundtrip.services.support.index_reader import accounts, allowance_of
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.practice import league
 from roundtrip.store.server.rows import Connection

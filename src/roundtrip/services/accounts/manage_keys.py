@@ -24,11 +24,8 @@ from roundtrip.services.accounts.issue_key import (
     verify_signature,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.accounts_database import accounts
-from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.strangers_text import AnswerText
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import AnswerText, WalletParams, says
+from roundtrip.services.support.index_reader import Nothing, accounts
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.accounts.accounts import Key
 from roundtrip.store.server.rows import Connection

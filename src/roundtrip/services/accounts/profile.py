@@ -9,10 +9,8 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.keys import MAX_LIVE
 from roundtrip.domain.base.figures import format_count
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.accounts_database import accounts, allowance_of
-from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.services.support.answer_fields import AnswerText, says
+from roundtrip.services.support.index_reader import Nothing, accounts, allowance_of
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.accounts import credits as credits_store
 from roundtrip.store.community import flags as flags_store

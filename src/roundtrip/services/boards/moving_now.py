@@ -1,13 +1,17 @@
-"""``moving_now``: the tokens with the most money coming in over the last ten minutes."""
+"""``moving_now``: the tokens with the most money coming in over the last ten minutes. The page of what
+moves: the board's tokens with prices, depth and holders, and those that it holds back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
 from roundtrip.domain.base.figures import format_count, format_eth
+from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.market.moving import (
     CROWD,
@@ -17,12 +21,15 @@ from roundtrip.domain.market.moving import (
     CheckedLevel,
     MoneyFlow,
     MovingBoard,
+    MovingGroup,
     board,
     crowd,
     flows_to_count,
+    group_flows,
 )
+from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import CodeText, LevelText, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -33,10 +40,15 @@ from roundtrip.services.support.index_reader import (
     reading,
     when,
 )
-from roundtrip.services.support.verdict_fields import CodeText, LevelText
-from roundtrip.store.boards import moving
-from roundtrip.store.index import vitals
+from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_verdict
+from roundtrip.store.boards import market_figures, moving
+from roundtrip.store.boards.exposures import read_exposures
+from roundtrip.store.boards.market_figures import MarketDepth, PriceLine
+from roundtrip.store.index import prices, vitals
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.prices import PastPrices
 from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.server.rows import Connection
 
 _NAMED = 3
 """Tokens of each kind that the text names; the rows hold all of them."""
@@ -233,3 +245,198 @@ def _left_out(count: int) -> str:
     if count == 1:
         return "1 token is left out:"
     return f"{count} {'or more ' if count >= MAX_OF_A_SORT else ''}tokens are left out:"
+
+
+_PRICE_UNIT = 10**36
+_MICRO = 10**6
+_HEIGHT = 100
+
+
+class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
+    """A token. None: not known. Prices and changes are of the place where most of the money went in;
+    ``change_...``: in hundredths of a percent. ``volume``: buys and sells of the window. ``liquidity``: what
+    lies there of the money; ``kept_bps``: the share of it that nobody takes out. ``free_bps``,
+    ``unproven_bps``: as in ``LeavingLiquidity``. ``insiders_bps``: their share of the supply. ``more_hold``:
+    there are more ``holders``. ``line``: heights of a day's prices, 0 to 100, the oldest first."""
+
+    token: TokenNamed
+    group: MovingGroup
+    verdict: ShownVerdict | None
+    venue: VenueKind
+    price_eth: float | None
+    price_usd: float | None
+    cap_usd: float | None
+    change5m: int | None
+    change1h: int | None
+    change24h: int | None
+    line: list[int | None]
+    volume_eth: float
+    volume_usd: float | None
+    net_in_eth: float
+    buys: int
+    sells: int
+    buyers: int
+    liquidity_eth: float | None
+    liquidity_usd: float | None
+    kept_bps: int | None
+    free_bps: int | None
+    unproven_bps: int | None
+    insiders_bps: int | None
+    holders: int
+    more_hold: bool
+    age_s: int
+    opened_at: datetime
+
+
+class MovingPage(msgspec.Struct, frozen=True, rename="camel"):
+    """The rows, most money first, of the ten minutes up to the block. ``text``: what is not counted."""
+
+    text: str
+    block: int
+    block_time: datetime
+    rows: list[MovingRow]
+
+
+@dataclass(frozen=True, slots=True)
+class _Money:
+    """What money is worth at the block."""
+
+    past: PastPrices
+    number: int
+
+    def usd(self, quote: Address, raw: int) -> float | None:
+        """The worth in dollars; None: not known."""
+        micro_usd = self.past.worth(quote, raw, self.number)
+        return None if micro_usd is None else micro_usd / _MICRO
+
+    def eth_usd(self) -> float | None:
+        """A whole eth in dollars; None: not known."""
+        return self.usd(ZERO_ADDRESS, WEI_PER_ETH)
+
+    def wei(self, quote: Address, raw: int) -> int | None:
+        """The worth in eth; None: not known."""
+        if quote in (ZERO_ADDRESS, self.past.weth):
+            return raw
+        micro_usd = self.past.worth(quote, raw, self.number)
+        eth_micro_usd = self.past.worth(ZERO_ADDRESS, WEI_PER_ETH, self.number)
+        return worth_wei(micro_usd, eth_micro_usd) if micro_usd is not None and eth_micro_usd else None
+
+
+async def moving_page(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingPage]:
+    """The page's rows. Raises ServiceFull."""
+    async with reading(ctx) as (connection, cursor):
+        now_s, newest_s = ctx.now_s(), cursor.block.timestamp_s
+        window = newest_s - WINDOW_S, newest_s
+        counted = flows_to_count(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
+        wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})
+        grouped = group_flows(counted, wallets, window[0], now_s)
+        flows = [flow for _, flow in grouped]
+        followed_s = await vitals.followed_from_s(connection, cursor)
+        names = await labels(connection, [flow.token_id for flow in flows])
+        lines = await market_figures.read_prices(connection, flows, newest_s, followed_s, ctx.contracts)
+        depths = await market_figures.read_depths(connection, flows, ctx.contracts)
+        exposed = await read_exposures(connection, [flow.token for flow in flows])
+        money = await _read_money(ctx, connection, cursor, list(depths.values()))
+    rows = [
+        _present_page_row(
+            flow,
+            its_group,
+            names[flow.token_id],
+            lines[flow.token_id],
+            depths[flow.token_id],
+            exposed[flow.token],
+            money,
+            now_s,
+            newest_s,
+        )
+        for its_group, flow in grouped
+    ]
+    text = _describe_gaps(followed_s, window)
+    answer = MovingPage(text, cursor.block.number, when(newest_s), rows)
+    return UseCaseAnswer(answer, ttl_ms=SHARED_MS)
+
+
+def _describe_gaps(followed_s: int, window: tuple[int, int]) -> str:
+    if followed_s <= window[1] - market_figures.SPANS_S[-1]:
+        return ""
+    text = f"The index begins at {when(followed_s):%Y-%m-%d %H:%M} UTC: earlier trades are not counted."
+    if followed_s > window[0] - FAIRNESS.young_s:
+        text += f" No wallet is known to be old yet, so {SHARED_PURSE} new wallets count as one person."
+    return text
+
+
+async def _read_money(
+    ctx: Context, connection: Connection, cursor: Cursor, depths: Sequence[MarketDepth]
+) -> _Money:
+    number = cursor.block.number + 1
+    quotes = {ZERO_ADDRESS, *(depth.quote for depth in depths)}
+    blocks = {number: cursor.block.timestamp_s}
+    return _Money(await prices.past_prices(connection, ctx.contracts, quotes, blocks), number)
+
+
+def _present_page_row(
+    flow: MoneyFlow,
+    its_group: MovingGroup,
+    label: Label,
+    line: PriceLine,
+    depth: MarketDepth,
+    exposed: TokenExposure,
+    money: _Money,
+    now_s: float,
+    newest_s: int,
+) -> MovingRow:
+    eth_usd, quote = money.eth_usd(), depth.quote
+    price_eth, cap_wei = _price_eth(line.newest, label), _cap_wei(line.newest, label)
+    volume_wei = flow.in_wei + flow.out_wei
+    liquidity_wei = None if depth.quote_raw is None else money.wei(quote, depth.quote_raw)
+    leaving = exposed.liquidity(now_s)
+    opened_s = flow.opened_s if flow.launched_s is None else min(flow.opened_s, flow.launched_s)
+    return MovingRow(
+        token=present_token(label),
+        group=its_group,
+        verdict=present_verdict(replace(flow.checks, exposure=exposed), now_s),
+        venue=flow.venue,
+        price_eth=price_eth,
+        price_usd=None if price_eth is None or eth_usd is None else price_eth * eth_usd,
+        cap_usd=None if cap_wei is None else money.usd(ZERO_ADDRESS, cap_wei),
+        change5m=line.change_bps(300),
+        change1h=line.change_bps(3600),
+        change24h=line.change_bps(86_400),
+        line=_draw_line(line.points),
+        volume_eth=eth(volume_wei),
+        volume_usd=money.usd(ZERO_ADDRESS, volume_wei),
+        net_in_eth=eth(flow.net_wei()),
+        buys=flow.buys,
+        sells=flow.sells,
+        buyers=len(flow.buyers),
+        liquidity_eth=None if liquidity_wei is None else eth(liquidity_wei),
+        liquidity_usd=None if depth.quote_raw is None else money.usd(quote, depth.quote_raw),
+        kept_bps=depth.kept_bps,
+        free_bps=None if leaving is None else leaving.free_bps,
+        unproven_bps=None if leaving is None else leaving.unproven_bps,
+        insiders_bps=exposed.insiders(now_s),
+        holders=depth.holders,
+        more_hold=depth.more_hold,
+        age_s=max(0, newest_s - opened_s),
+        opened_at=when(opened_s),
+    )
+
+
+def _price_eth(price: int | None, label: Label) -> float | None:
+    """Of a whole token; of 10^18 base units where its decimals are not known it would be a guess."""
+    if price is None or label.decimals is None:
+        return None
+    return float(price) * 10.0**label.decimals / _PRICE_UNIT / WEI_PER_ETH
+
+
+def _cap_wei(price: int | None, label: Label) -> int | None:
+    return None if price is None or label.supply_raw is None else price * label.supply_raw // _PRICE_UNIT
+
+
+def _draw_line(points: Sequence[int | None]) -> list[int | None]:
+    known = [point for point in points if point is not None]
+    low, high = (min(known), max(known)) if known else (0, 0)
+    return [
+        None if point is None else (point - low) * _HEIGHT // (high - low) if high > low else _HEIGHT // 2
+        for point in points
+    ]

@@ -1,4 +1,5 @@
-"""``signals``: suspicious events of the last hour on launchpad launches."""
+"""``signals``: suspicious events of the last hour on launchpad launches. The page of insider alerts: the
+board's rows, each with the verdict of its token."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -24,7 +25,7 @@ from roundtrip.domain.market.signals import (
     size,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import Sentence, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -36,8 +37,9 @@ from roundtrip.services.support.index_reader import (
     share_bps,
     when,
 )
-from roundtrip.services.support.strangers_text import Sentence
+from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from roundtrip.store.boards import signals as store
+from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.boards.signals import MAX_DEEDS, DeedSum, LaunchedAgain, PoolWithdrawal, SignalDeed
 from roundtrip.store.index import deployers, vitals
 from roundtrip.store.index.addresses import addresses_of, ids_of
@@ -414,3 +416,36 @@ def _describe(shown: list[Signal], odd: int, unmeasured: int, followed_s: int | 
             "pool's liquidity is not known yet."
         )
     return "\n".join([*lines, *([" ".join(notes)] if notes else [])])
+
+
+class SignalRow(Signal, frozen=True, rename="camel"):
+    """The row with the verdict of its token; None: it is not checked."""
+
+    verdict: ShownVerdict | None
+
+
+class SignalsPage(msgspec.Struct, frozen=True, rename="camel"):
+    """The rows of ``signals`` for people."""
+
+    text: str
+    block: int
+    block_time: datetime
+    signals: list[SignalRow]
+
+
+async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[SignalsPage]:
+    """The page's rows. Raises ServiceFull."""
+    found = (await signals(ctx, params)).answer
+    async with reading(ctx) as (connection, _):
+        tokens = {Address(signal.token.address) for signal in found.signals}
+        checks = await read_shown_checks(connection, tokens)
+    now_s = ctx.now_s()
+    rows = [
+        SignalRow(
+            **msgspec.structs.asdict(signal),
+            verdict=present_stored(checks[Address(signal.token.address)], now_s),
+        )
+        for signal in found.signals
+    ]
+    answer = SignalsPage(found.text, found.block, found.block_time, rows)
+    return UseCaseAnswer(answer, SHARED_MS)

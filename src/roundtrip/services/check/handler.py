@@ -25,8 +25,7 @@ from roundtrip.services.engine.recalled import keep_recalled
 from roundtrip.services.engine.token_check import check_token
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import MAX_AHEAD, block_missing_error
-from roundtrip.services.support.answer_fields import at
-from roundtrip.services.support.public_marks import scam_text
+from roundtrip.services.support.answer_fields import at, scam_text
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
 from roundtrip.store.server.errors import DATABASE_FAULTS

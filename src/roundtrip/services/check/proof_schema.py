@@ -13,9 +13,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import Verdict
-from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.strangers_text import WRITTEN
-from roundtrip.services.support.verdict_fields import VerdictAnswer
+from roundtrip.services.support.answer_fields import WRITTEN, VerdictAnswer, says
 from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues.base import Contracts
 

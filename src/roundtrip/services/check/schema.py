@@ -31,11 +31,17 @@ from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
-from roundtrip.services.support.answer_fields import at, says
+from roundtrip.services.support.answer_fields import (
+    Flags,
+    Name,
+    Reverts,
+    Symbol,
+    VerdictAnswer,
+    at,
+    read_address,
+    says,
+)
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
-from roundtrip.services.support.strangers_text import Name, Reverts, Symbol
-from roundtrip.services.support.verdict_fields import Flags, VerdictAnswer
-from roundtrip.services.support.wallet_params import read_address
 
 AMOUNT_PATTERN = (
     r"^(10(\.0{1,18})?|[1-9](\.[0-9]{1,18})?|0\.(00[1-9][0-9]{0,15}|0[1-9][0-9]{0,16}|[1-9][0-9]{0,17}))$"

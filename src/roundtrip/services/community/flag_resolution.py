@@ -13,8 +13,7 @@ from roundtrip.domain.community import flag_calls
 from roundtrip.domain.community.flag_calls import FlaggedToken, FlagReading, TradedSinceFlag
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
-from roundtrip.services.valuation.holdings import HoldingToSell, SellValue
-from roundtrip.services.valuation.spot_quote import PRICES, TokenPricing
+from roundtrip.services.valuation.holdings import PRICES, HoldingToSell, SellValue, TokenPricing
 from roundtrip.store.boards import moving, reference_pools
 from roundtrip.store.community import flag_facts
 from roundtrip.store.community import flags as store

@@ -1,4 +1,4 @@
-"""Flags a token: an action of the console."""
+"""Flags a token: an action of the console. Lists an account's flags, waiting and settled."""
 
 import contextlib
 from collections.abc import Iterable
@@ -23,20 +23,29 @@ from roundtrip.domain.community.flag_calls import (
     SETTLED_S,
     WEEK_S,
     Kind,
+    State,
 )
 from roundtrip.domain.market.fairness import FAIRNESS
+from roundtrip.services.community.proven_flags import ProvenParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.accounts_database import accounts
-from roundtrip.services.support.answer_fields import AddressText, says
-from roundtrip.services.support.index_reader import quote_token, reading, when
-from roundtrip.services.support.strangers_text import AnswerText
-from roundtrip.services.support.wallet_params import WalletParams
-from roundtrip.services.valuation.spot_quote import PRICES, TokenPricing
+from roundtrip.services.support.answer_fields import AddressText, AnswerText, WalletParams, says
+from roundtrip.services.support.index_reader import (
+    TokenNamed,
+    accounts,
+    eth,
+    present_token,
+    quote_token,
+    reading,
+    when,
+)
+from roundtrip.services.valuation.holdings import PRICES, TokenPricing
 from roundtrip.store.boards import moving, reference_pools
 from roundtrip.store.community import flag_facts, flags
+from roundtrip.store.community import flags as store
+from roundtrip.store.community.flags import OwnFlag
 from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.tokens import labels
+from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.server.rows import Connection
 
 _DRAWS = 3
@@ -276,3 +285,73 @@ class _Pricing:
             with contextlib.suppress(_CannotFlag, RoundtripError):
                 return token, await self.price_basis(token, basis)
         return None
+
+
+SHOWN = 50
+
+
+class FlagKept(msgspec.Struct, frozen=True, rename="camel"):
+    """A flag of the account."""
+
+    id: int
+    token: TokenNamed
+    kind: Kind
+    state: Annotated[
+        State,
+        says(
+            "open: it waits; seen: it came true and has to stay so for a while; proved; failed: "
+            "its week ended; void: its result could not be found out near its end; it counts for nothing."
+        ),
+    ]
+    flagged_at: Annotated[datetime, says("By the chain's clock.")]
+    ends_at: Annotated[datetime, says("By the chain's clock.")]
+    settled_at: Annotated[datetime | None, says("null: it waits.")]
+    tx: Annotated[str | None, says("The largest transaction of what proved it.")]
+    by: Annotated[str | None, says("What proved it: price, liquidity or deployer.")]
+    paid_eth: Annotated[float | None, says("What a sell paid, where the price proved it.")]
+
+
+class OwnFlags(msgspec.Struct, frozen=True, rename="camel"):
+    """The account's flags, of one token or of all."""
+
+    waiting: Annotated[list[FlagKept], says("The latest first.")]
+    settled: Annotated[list[FlagKept], says(f"The last settled first, {SHOWN} at most.")]
+    open_now: Annotated[int, says("Flags on any token that wait.")]
+    made_today: Annotated[int, says("Made in this day of UTC.")]
+    most_open: int
+    most_a_day: int
+
+
+async def own_flags(ctx: Context, params: ProvenParams, account: Account) -> UseCaseAnswer[OwnFlags]:
+    """The account's flags on one token, or on all. Raises CallerFault (bad_address), ServiceFull."""
+    token, now = params.token(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    async with accounts(ctx) as connection:
+        waiting = await store.list_own_waiting(connection, account.id)
+        settled = await store.list_own_settled(connection, account.id, token, SHOWN)
+        made_today = await store.made_since(connection, account.id, day)
+    return UseCaseAnswer(
+        OwnFlags(
+            waiting=[_present_flag(flag) for flag in waiting if token is None or flag.token == token],
+            settled=[_present_flag(flag) for flag in settled],
+            open_now=len(waiting),
+            made_today=made_today,
+            most_open=MAX_OPEN,
+            most_a_day=MAX_A_DAY,
+        )
+    )
+
+
+def _present_flag(flag: OwnFlag) -> FlagKept:
+    return FlagKept(
+        id=flag.id,
+        token=present_token(Label(flag.token, flag.symbol, flag.name, None, None)),
+        kind=flag.kind,
+        state=flag.state,
+        flagged_at=when(flag.at_s),
+        ends_at=when(flag.ends_s),
+        settled_at=None if flag.settled_s is None else when(flag.settled_s),
+        tx=flag.tx_hash,
+        by=flag.by,
+        paid_eth=None if flag.wei is None else eth(flag.wei),
+    )

@@ -11,7 +11,7 @@ from roundtrip.domain.base.figures import format_count, format_duration, format_
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.flag_calls import By, FlagScore, Kind
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import AddressText, says
+from roundtrip.services.support.answer_fields import AddressText, WalletParams, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
@@ -21,7 +21,6 @@ from roundtrip.services.support.index_reader import (
     reading,
     when,
 )
-from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import flags as store
 from roundtrip.store.community.flags import PublicFlag
 from roundtrip.store.index.tokens import Label

@@ -1,5 +1,9 @@
-"""Lists, sets and removes the channels that an account's alerts are sent to."""
+"""Lists, sets and removes the channels that an account's alerts are sent to. Sends a test message to an
+existing channel; a failing or switched-off channel becomes live again by it. Links a chat with the
+Telegram bot to an account, by a code that only the account's key can read."""
 
+import hashlib
+import hmac
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,22 +16,77 @@ from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import PostNotTried
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, parse_target
+from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.accounts.account import Account
+from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault, ServiceFull
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.watch.alerts import MAX_CHANNELS, Alert, Draft
 from roundtrip.domain.watch.channels import HOST_ROWS, host_of
-from roundtrip.services.delivery.telegram_link import link_code
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.notifiers import Message, MessageTarget, describe_failure, send
 from roundtrip.services.support import alert_rows
-from roundtrip.services.support.accounts_database import accounts
-from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
+from roundtrip.services.support.answer_fields import WRITTEN, AnswerText, says
+from roundtrip.services.support.index_reader import Nothing, accounts
+from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, NewChannel
 from roundtrip.store.server.rows import Connection
+
+WINDOW_S = 600
+_SECRET = "telegram"  # noqa: S105
+_CODE = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})")
+_LINKED = "Alerts of {account} now arrive here. Remove the channel to stop them."
+NO_CODE = "This code is wrong or has expired. Call list_channels for a new link."
+_FULL = f"You already have {MAX_CHANNELS} channels. Remove one, then call list_channels for a new link."
+
+
+async def link_code(ctx: Context, connection: Connection, account_id: int) -> str:
+    """The account's link code. It is valid for 10 to 20 minutes, until a chat is linked with it."""
+    secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
+    linked = await channels.chats_linked(connection, account_id)
+    return _code(secret, account_id, linked, int(ctx.now_s()) // WINDOW_S)
+
+
+def _code(secret: bytes, account_id: int, linked: int, window: int) -> str:
+    """``linked``: how often the account has linked a chat, so that the next link invalidates the code."""
+    signed = f"{account_id} {linked} {window}"
+    return f"{account_id}-{hmac.new(secret, signed.encode(), hashlib.sha256).hexdigest()[:32]}"
+
+
+async def link(ctx: Context, started: StartedChat) -> str:
+    """Makes the chat a channel if the code is valid. Returns the answer to the chat. Raises ServiceFull."""
+    async with accounts(ctx) as connection:
+        return await _link_chat(ctx, connection, started)
+
+
+async def _link_chat(ctx: Context, connection: Connection, started: StartedChat) -> str:
+    match = _CODE.fullmatch(started.code)
+    if match is None:
+        return NO_CODE
+    account_id = int(match[1])
+    secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
+    designation = await channels.lock_account(connection, account_id)
+    linked = await channels.chats_linked(connection, account_id)
+    newest = int(ctx.now_s()) // WINDOW_S
+    valid = (_code(secret, account_id, linked, window) for window in (newest, newest - 1))
+    if designation is None or not any(hmac.compare_digest(started.code, code) for code in valid):
+        return NO_CODE
+    new = NewChannel("telegram", str(started.chat_id).encode(), names.name(started.name) or "a chat", None)
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    owned = await channels.of_account(connection, account_id)
+    key = (new.kind, new.target)
+    same = next((channel for channel in owned if (channel.kind, channel.target) == key), None)
+    if same is not None:
+        await channels.set_again(connection, same.id, new, now)
+        await deliveries.hurry(connection, same.id, now)
+    elif len(owned) >= MAX_CHANNELS:
+        return _FULL
+    else:
+        await channels.add(connection, account_id, new, now)
+    await channels.count_chat(connection, account_id)
+    return _LINKED.format(account=designation)
+
 
 MAX_URL = 300
 _KIND = Literal["webhook", "telegram", "discord"]
@@ -338,3 +397,48 @@ async def remove_channel(
                 await deliveries.hurry(connection, channel.id, now)
     text = "is removed. Nothing more is sent there." if removed else "was already removed."
     return UseCaseAnswer(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))
+
+
+class ChannelTested(msgspec.Struct, frozen=True, rename="camel"):
+    """A channel that a test arrived at."""
+
+    text: str
+    channel: ChannelRow
+
+
+async def try_channel(ctx: Context, params: ChannelParams, account: Account) -> UseCaseAnswer[ChannelTested]:
+    """Sends a test to the channel; if it arrives, the channel is live. Counts as an attempt, like setting a
+    new channel. Raises CallerFault (bad_input), LimitReached, ServiceFull."""
+    async with accounts(ctx) as connection:
+        channel = _check_owned(await channels.channel(connection, params.id), params, account)
+        new = _as_new(channel)
+        attempted_at = await count_attempt(ctx, connection, account, new)
+    tested = await send_test(ctx, account, new)
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        await channels.clear_attempt(connection, account.id, host_of(new.shown), attempted_at)
+        await channels.lock_account(connection, account.id)
+        # Read again: it may have been set again or removed during the test.
+        before = _check_owned(await channels.channel(connection, params.id, lock=True), params, account)
+        updated = replace(_as_new(before), proven=tested.proven, took_ms=tested.took_ms)
+        await channels.set_again(connection, before.id, updated, now)
+        await deliveries.hurry(connection, before.id, now)
+        after = await channels.channel(connection, before.id)
+    assert after is not None
+    text = f"The test arrived at {after.shown}."
+    if before.state == "off":
+        text += " The channel is on again. Alerts from the time it was off are not sent; new ones are."
+    elif before.state == "failing":
+        text += " Waiting messages are sent now."
+    return UseCaseAnswer(ChannelTested(text, present_channel(after)))
+
+
+def _check_owned(channel: Channel | None, params: ChannelParams, account: Account) -> Channel:
+    """Raises CallerFault (bad_input) unless it is a channel of the account."""
+    if channel is None or channel.account_id != account.id or channel.state == "removed":
+        raise CallerFault("bad_input", f"You have no channel {params.id}. list_channels lists your channels.")
+    return channel
+
+
+def _as_new(channel: Channel) -> NewChannel:
+    return NewChannel(channel.kind, channel.target, channel.shown, channel.secret, channel.target_hash)

@@ -9,9 +9,8 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.watch.channels import ACTIVE, DeliveryState, State
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.index_reader import Nothing, accounts
 from roundtrip.store.delivery import channels, deliveries
 
 MAX_SHOWN = 50

@@ -9,8 +9,7 @@ from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.runtime.check_context import CheckContext
-from roundtrip.services.runtime.check_steps import note_step
+from roundtrip.services.runtime.check_context import CheckContext, note_step
 from roundtrip.services.support.cancel_on_error import at_once
 
 from .buy_round import BuyRoundResult, run_buy_round

@@ -16,7 +16,7 @@ from roundtrip.domain.check.evidence import Caller, Evidence, Missing, OwnerCall
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.runtime.check_steps import note_step
+from roundtrip.services.runtime.check_context import note_step
 from roundtrip.venues.base import Contracts
 
 from . import account_rights, holder_sells

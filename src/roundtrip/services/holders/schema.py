@@ -10,10 +10,8 @@ from roundtrip.domain.holders.deployer import Source
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import Tag
 from roundtrip.domain.holders.read_state import ReadStatus
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import AnswerText, Symbol, read_address, says
 from roundtrip.services.support.index_reader import IndexAnswer
-from roundtrip.services.support.strangers_text import AnswerText, Symbol
-from roundtrip.services.support.wallet_params import read_address
 
 Bps = Annotated[int, says("Hundredths of a percent of the total supply.")]
 Window = Literal["24h", "7d", "30d", "all"]

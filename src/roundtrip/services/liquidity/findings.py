@@ -1,31 +1,164 @@
 """Finds out who can withdraw a token's positions, and what a buyer would have left. Needs a node, and no
-database."""
+database. Buys, lets a party withdraw all that it can, and sells what was bought: in one simulated trip.
+The sentence about liquidity in a deep check, and who the accounts in it are. Needs no database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec.structs import replace as replace_fields
+
 from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.domain.base.types import BURN_ADDRESSES, Address
+from roundtrip.chain.liquidity.lock_plans import UPGRADE
+from roundtrip.chain.simulate import legs, outcomes, probe_plans
+from roundtrip.chain.simulate.legs import VenuePlace, cast
+from roundtrip.chain.simulate.request import Plan, PlannedBlock, SimulatedStep
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
-from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.check.evidence import CellOutcome, Missing, Probe, RefusedCall, Sold
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.verdict_text import other_pools_text
 from roundtrip.domain.liquidity.depth import (
     HeldBy,
     HeldPosition,
+    Party,
     PoolDepth,
     TokenDepth,
     Withdrawal,
     quote_along_raw,
 )
-from roundtrip.domain.liquidity.text import ExitAfterWithdrawal
+from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, Tag, describe
+from roundtrip.services.check.schema import Check
 from roundtrip.services.engine.buy_round import BuyRoundResult
-from roundtrip.services.engine.session import VenueTrial, bought_raw
+from roundtrip.services.engine.session import PlanResult, VenueTrial, bought_raw
+from roundtrip.services.liquidity.locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
+from roundtrip.services.liquidity.position_reader import MAX_POOLS, UNREAD, PositionReader
+from roundtrip.venues import positions
 from roundtrip.venues.base import Contracts
 
-from .exit_after import run_exit
-from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
-from .position_reader import MAX_POOLS, UNREAD, PositionReader
+_MAX_WITHDRAWN = 24
+"""Positions that a party withdraws, the largest first."""
+_MAX_SOLD_ON = 3
+_WITHDRAW_GAS = 600_000
+_MONEY_WEI = 100 * WEI_PER_ETH
+
+Taken = Mapping[tuple[Venue, HeldPosition], LockResult]
+
+
+async def run_exit(
+    bought: BuyRoundResult, trials: Sequence[VenueTrial], party: Party, taken: Taken
+) -> ExitAfterWithdrawal:
+    """The loss of a buyer of the venue that gives most, who sells where it brings most, after the party's
+    withdrawal and without it. ``trials``: the venues, the one that gives most first."""
+    best, run = trials[0], bought.run
+    size = best.main_size()
+    buy = None if size is None else best.completed_buy(size)
+    if size is None or buy is None:
+        return ExitAfterWithdrawal(party, None, None, missing="no buy succeeds")
+    amount_raw = legs.size_raw(size, best.place, run.setting, run.environments[0])
+    if isinstance(amount_raw, Missing):
+        return ExitAfterWithdrawal(party, None, None, missing=amount_raw.why)
+    probe = Probe(size, run.means.policy.later_s, BPS, 0)
+    between = withdrawal_block(bought, party, taken)
+    plans: dict[tuple[str, int], tuple[VenuePlace, Plan]] = {}
+    places = [trial.place for trial in trials[:_MAX_SOLD_ON]]
+    for n, out in enumerate(places):
+        for name, block in (("now", None), ("left", between)):
+            environment = cast(run.environments[0], f"{name} {n}")
+            plan = probe_plans.trade_plan(
+                best.place, run.setting, environment, probe, amount_raw, buy, out, between=block
+            )
+            plans[name, n] = out, plan
+    try:
+        _, results = await run.ask({}, plans)
+    except NodeFault as fault:
+        return ExitAfterWithdrawal(party, None, None, missing=fault.message)
+    withdrawn = count_withdrawn(between, [results["left", n] for n in range(len(places))])
+    if withdrawn < min(len(party.positions), _MAX_WITHDRAWN):
+        # The loss would be that of a smaller withdrawal.
+        is_refused = not withdrawn and not any(
+            held.withdrawal.function for _, held in party.positions if held.withdrawal
+        )
+        missing = "not all of the withdrawal could be simulated"
+        return ExitAfterWithdrawal(party, None, None, missing=missing, is_refused=is_refused)
+    losses: dict[str, list[int | Missing | str | None]] = {"now": [], "left": []}
+    for (name, n), (out, plan) in plans.items():
+        result = results[name, n]
+        outcome: CellOutcome = (
+            result
+            if isinstance(result, Missing | RefusedCall)
+            else outcomes.read_sell(result, best.place, plan.environment, probe, buy, run.means.policy, out)
+        )
+        losses[name].append(_loss_of(outcome, best.place, out, bought))
+    return _present(party, losses)
+
+
+def count_withdrawn(between: PlannedBlock, results: Sequence[PlanResult]) -> int:
+    """How many positions are withdrawn in every simulation: the last call of each succeeds."""
+    last = {step.label.rpartition("-")[0]: step.label for step in between.steps}
+    read = [result for result in results if isinstance(result, dict)]
+    return sum(all(result[label].ok for result in read) for label in last.values())
+
+
+def _present(party: Party, losses: Mapping[str, list[int | Missing | str | None]]) -> ExitAfterWithdrawal:
+    least: dict[str, int | None] = {}
+    for name, found in losses.items():
+        known = [loss for loss in found if isinstance(loss, int)]
+        gaps = [loss for loss in found if isinstance(loss, Missing)]
+        if not known and gaps:
+            return ExitAfterWithdrawal(party, None, None, missing=gaps[0].why)
+        least[name] = min(known, default=None)
+    reason = next((loss for loss in losses["left"] if isinstance(loss, str)), None)
+    return ExitAfterWithdrawal(party, least["now"], least["left"], reason)
+
+
+def _loss_of(
+    outcome: CellOutcome, place: VenuePlace, out: VenuePlace, bought: BuyRoundResult
+) -> int | Missing | str | None:
+    """The loss in bps; the reason of a sell that is refused, None where it gave none."""
+    if isinstance(outcome, Missing):
+        return outcome
+    if not isinstance(outcome, Sold):
+        return outcome.reason or ""
+    market = bought.run.setting.market
+    cost_raw = max(1, outcome.paid_raw * outcome.planned_raw // max(1, outcome.held_raw))
+    cost_wei = quote_in_wei(cost_raw, place.venue.quote, market)
+    back_wei = quote_in_wei(outcome.back_raw, out.venue.quote, market)
+    if cost_wei is None or back_wei is None:
+        return Missing("node", "the price of the money side is not known")
+    return max(0, (cost_wei - back_wei) * BPS // max(1, cost_wei))
+
+
+def withdrawal_block(bought: BuyRoundResult, party: Party, taken: Taken) -> PlannedBlock:
+    """The block in which a party takes out what it can, the largest positions first."""
+    contracts, token = bought.run.means.contracts, bought.run.token
+    steps: list[SimulatedStep] = []
+    money: dict[Address, int] = {party.wallet: _MONEY_WEI}
+    codes: dict[Address, str] = {}
+    largest = sorted(party.positions, key=lambda one: (-one[0].worth_of(one[1]), -one[1].money_wei))[
+        :_MAX_WITHDRAWN
+    ]
+    for n, (pool, held) in enumerate(largest):
+        position, sender = held.position, party.wallet
+        withdrawal, result = held.withdrawal, taken.get((pool.venue, held))
+        assert withdrawal is not None
+        taken_calls = () if result is None or result.taken is None else result.taken.calls
+        calls = [(by, call) for by, call in taken_calls]
+        money |= {by: _MONEY_WEI for by, _ in calls}
+        if withdrawal.function == UPGRADE and position.holder is not None:
+            # New code can do anything as the contract: here nothing is in the way of its own calls.
+            sender = position.holder
+            codes[sender], money[sender] = "0x", _MONEY_WEI
+        if positions.is_nft(position, pool.venue, contracts):
+            own = positions.plan_withdraw(
+                position, position.liquidity, pool.venue, token, contracts, party.wallet
+            )
+            calls += [(sender, call) for call in own]
+        steps += [
+            SimulatedStep(f"withdraw-{n}-{k}", by, call, _WITHDRAW_GAS) for k, (by, call) in enumerate(calls)
+        ]
+    return PlannedBlock(1, tuple(steps), tuple(money.items()), codes=tuple(codes.items()))
+
 
 NOT_KNOWN = "We do not know the positions in its pools"
 POOLS_UNREAD = "We could not read all of its pools"
@@ -198,3 +331,45 @@ def token_accounts(bought: BuyRoundResult) -> tuple[Address, ...]:
     owners = (bought.data.facts.owner, bought.data.facts.proxy_admin)
     accounts = [one for one in (*deployers, *owners) if isinstance(one, str) and one not in BURN_ADDRESSES]
     return tuple(dict.fromkeys(Address(one) for one in accounts))
+
+
+LIQUIDITY_UNREAD = "We could not read who can withdraw its liquidity."
+Tags = Mapping[Address, tuple[Tag, ...]]
+
+
+def add_sentence(answer: Check, sentence: str) -> Check:
+    """The check with a sentence about its liquidity, where it has any."""
+    if answer.verdict.code in _WITHOUT_LIQUIDITY:
+        return answer
+    verdict = replace_fields(answer.verdict, text=f"{answer.verdict.text} {sentence}")
+    return replace_fields(answer, verdict=verdict)
+
+
+_WITHOUT_LIQUIDITY = frozenset({"no_contract", "not_a_token", "quote_asset", "no_pool", "empty_pool"})
+
+
+def describe_alone(found: LiquidityFindings) -> str:
+    """The sentence that matters most, without an index."""
+    accounts = [party.wallet for party in found.depth.free_parties()]
+    return describe(found.depth, found.exit_after, list_tags(accounts, {}, found.bought))[0]
+
+
+def list_tags(
+    accounts: Iterable[Address], funders: Mapping[Address, Address | None], bought: BuyRoundResult
+) -> Tags:
+    """The tags of each account that has any. ``funders``: who first sent each of them eth, where known."""
+    deployer, owner = bought.indexed.deployer, bought.data.facts.owner
+    if deployer is None:
+        deployer = getattr(bought.data.launch, "deployer", None)
+    tags: dict[Address, tuple[Tag, ...]] = {}
+    for account in accounts:
+        funder = funders.get(account)
+        checks: tuple[tuple[Tag, bool], ...] = (
+            ("deployer", account == deployer),
+            ("owner", account == owner),
+            ("funded_by_deployer", funder is not None and funder == deployer),
+            ("funded_by_owner", funder is not None and funder == owner and owner != deployer),
+        )
+        if found := tuple(tag for tag, holds in checks if holds):
+            tags[account] = found
+    return tags

@@ -1,54 +1,303 @@
-"""Answers who can withdraw a token's liquidity, and what a buyer would then have left."""
+"""Answers who can withdraw a token's liquidity, and what a buyer would then have left.
 
+Reads a token's positions at a block, and finds out who can withdraw them.
+
+One trip for the buy round of a check and, at once, the pools, the positions and their holders. Three for
+positions that contracts hold. One for the sells after the withdrawal.
+
+Tags from the token's holders, for the accounts that hold its liquidity or can withdraw it.
+
+The answer about a token's liquidity."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Annotated
 
+import msgspec
 import structlog
 
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.domain.base.types import BPS, Address
-from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth
+from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.liquidity.depth import HeldBy, HeldPosition, PoolDepth, TokenDepth
 from roundtrip.domain.liquidity.positions import TokenPositions
-from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, describe
+from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, Tag, describe
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.market.exposure import LeavingLiquidity
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.engine.candidates import venue_of
+from roundtrip.services.engine.token_check import start_check
+from roundtrip.services.holders.collect import gather_holders
+from roundtrip.services.holders.findings import AccountTags, HolderRecord, tag_accounts
+from roundtrip.services.liquidity.findings import (
+    LIQUIDITY_UNREAD,
+    LiquidityFindings,
+    Tags,
+    add_sentence,
+    judge_liquidity,
+    list_tags,
+)
+from roundtrip.services.liquidity.position_reader import MAX_POOLS, MAX_POSITIONS, KnownPool, PositionReader
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import head_of_index
-from roundtrip.services.support.answer_fields import at
+from roundtrip.services.support.answer_fields import AnswerText, Reverts, at, read_address, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import when
-from roundtrip.services.support.money import amount, symbol_of
+from roundtrip.services.support.money import AssetAmount, amount, symbol_of
 from roundtrip.store.boards.exposures import put_leaving
 from roundtrip.store.index import origins
 from roundtrip.store.liquidity.positions import read_positions
 from roundtrip.store.liquidity.unlocks import put_unlocks
 from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.venues.base import Contracts
 from roundtrip.venues.positions import is_nft
 
-from .findings import LiquidityFindings
-from .gather import find_liquidity
-from .holder_tags import accounts_to_tag, holders_to_tag, join_tags, read_holders
-from .position_reader import MAX_POOLS, MAX_POSITIONS
-from .schema import (
-    ExitAfterLeaving,
-    FeesOf,
-    Liquidity,
-    LiquidityHolder,
-    LiquidityParams,
-    LiquidityPosition,
-    LiquidityTotals,
-    LiquidityVenue,
-    UnlockOf,
-)
-from .sentence import UNREAD, Tags, add_sentence, tag_accounts
+
+async def find_liquidity(
+    ctx: Context, head: ChainHead, token: Address, indexed: TokenPositions | None, meter: Meter
+) -> LiquidityFindings:
+    """Everything at one block. ``indexed``: the positions that the index knows; None: there is no index.
+    Raises NodeFault."""
+    pools = () if indexed is None else indexed.pools
+    known = {venue_of(pool.pool, ctx.contracts): KnownPool(pool.positions, pool.left_out) for pool in pools}
+    buying, reading = Meter(), Meter()
+    reader = PositionReader(ctx.node, ctx.contracts, head.block, reading)
+    bought, _ = await at_once(start_check(ctx, head, token, buying), reader.read(known))
+    meter.add(buying, reading)
+    reader.meter = meter
+    return await judge_liquidity(bought, reader)
+
+
+HOLDERS_S = 3.0
+"""How long an answer waits for the holders: who can withdraw matters more than the tags."""
+_MAX_TRACED = 16
+log = structlog.get_logger(__name__)
+
+
+def holders_to_tag(indexed: TokenPositions | None, contracts: Contracts) -> tuple[Address, ...]:
+    """Who holds the positions that the index knows, the most important first, except burn addresses and the
+    launchpad's contracts."""
+    pools = () if indexed is None else indexed.pools
+    return accounts_to_tag((held.holder for pool in pools for held in pool.positions), contracts)
+
+
+def accounts_to_tag(accounts: Iterable[Address | None], contracts: Contracts) -> tuple[Address, ...]:
+    """The accounts, each once, except burn addresses and the launchpad's contracts."""
+    skipped = BURN_ADDRESSES | contracts.launchpad_addresses()
+    return tuple(one for one in dict.fromkeys(accounts) if one is not None and one not in skipped)
+
+
+async def read_holders(
+    ctx: Context, token: Address, accounts: Sequence[Address], meter: Meter, most_s: float = HOLDERS_S
+) -> HolderRecord | None:
+    """What is known of the token's holders, and of the first ``accounts``. None: there are no accounts, or it
+    could not be read in ``most_s``; the book keeps what was folded until then."""
+    if not accounts:
+        return None
+    try:
+        async with asyncio.timeout(most_s):
+            return await gather_holders(ctx, token, meter, accounts[:_MAX_TRACED])
+    except (TimeoutError, NodeFault, ReadFailed, ServiceFull, CallerFault) as error:
+        log.info("holders could not be read for the liquidity's tags", error=repr(error))
+        return None
+
+
+def join_tags(own: Tags, record: HolderRecord | None, accounts: Sequence[Address]) -> tuple[Tags, bool]:
+    """The liquidity's ``own`` tags, then those of the holders, each once; and whether all are known."""
+    if not accounts:
+        return own, True
+    found = AccountTags({}, is_complete=False) if record is None else tag_accounts(record, accounts)
+    joined = {
+        account: tuple(dict.fromkeys((*own.get(account, ()), *found.tags.get(account, ()))))
+        for account in (*own, *found.tags)
+    }
+    return joined, found.is_complete
+
+
+class LiquidityParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which token."""
+
+    address: Annotated[
+        str,
+        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
+    ]
+
+    def token(self) -> Address:
+        """The address, lower-cased. Raises CallerFault (bad_address)."""
+        return read_address(self.address)
+
+
+ShareBps = Annotated[int, says("Share of the token's liquidity in range, in hundredths of a percent.")]
+
+
+class LiquidityTotals(msgspec.Struct, frozen=True, rename="camel"):
+    """Who has how much of the liquidity in range, over all venues of the answer, by its worth; rounded
+    down."""
+
+    free_bps: Annotated[int, says("Somebody can withdraw it now.")]
+    locked_bps: Annotated[
+        int, says("A contract of known code keeps it: a simulated withdrawal is refused now.")
+    ]
+    contract_bps: Annotated[
+        int,
+        says(
+            "A contract of unknown code holds it, and nobody that was tried can withdraw it now. "
+            "Not a pass: code can hide a way out."
+        ),
+    ]
+    burned_bps: Annotated[int, says("A burn address holds it.")]
+    launchpad_bps: Annotated[int, says("The launchpad's curve or its locker holds it for ever.")]
+    unknown_bps: Annotated[int, says("It could not be found out who can withdraw it: not a pass.")]
+
+
+class LiquidityHolder(msgspec.Struct, frozen=True, rename="camel"):
+    """An account that holds or can withdraw liquidity."""
+
+    address: Annotated[str, says("Its address.")]
+    tags: Annotated[
+        list[Tag],
+        says(
+            "What is known of it as to the token. owner, funded_by_owner: the token's owner. The "
+            "others are those of token_holders. Empty: nothing is known; see tagsComplete."
+        ),
+    ]
+
+
+class UnlockOf(msgspec.Struct, frozen=True, rename="camel"):
+    """When somebody can withdraw a position."""
+
+    at: Annotated[datetime, says("The time. exact false: not before it.")]
+    exact: Annotated[
+        bool, says("A simulated withdrawal is refused a second before and succeeds at the time.")
+    ]
+    by: Annotated[str | None, says("Who can withdraw it then. null: not known.")]
+
+
+class FeesOf(msgspec.Struct, frozen=True):
+    """Fees that a position has earned and nobody has claimed."""
+
+    token: Annotated[AssetAmount, says("Of the token.")]
+    quote: Annotated[AssetAmount, says("Of what the pool trades it for.")]
+
+
+class LiquidityPosition(msgspec.Struct, frozen=True, rename="camel"):
+    """A position in a pool."""
+
+    manager: Annotated[str, says("Whom the pool knows as its owner: a position manager, or a contract.")]
+    number: Annotated[str | None, says("The manager's number of its NFT. null: it is none.")]
+    tick_lower: Annotated[int, says("The lower end of its range.")]
+    tick_upper: Annotated[int, says("The upper end of its range.")]
+    in_range: Annotated[bool, says("Whether it trades at the pool's price; else it has no active depth.")]
+    liquidity: Annotated[str, says("Its liquidity, in the pool's units.")]
+    share_bps: Annotated[int, says("Share of the pool's liquidity in range, in hundredths of a percent.")]
+    holder: Annotated[LiquidityHolder | None, says("Who holds it. null: not known.")]
+    held_by: Annotated[
+        HeldBy,
+        says(
+            "free: somebody can withdraw it now. locked: a contract of known code keeps it. "
+            "contract: a contract of unknown code has it, and nobody that was tried can withdraw it now. "
+            "burned: a burn address has it. launchpad: the launchpad keeps it. unknown: not found out."
+        ),
+    ]
+    locker: Annotated[str | None, says("The name of a known contract. null: it is none.")]
+    withdrawn_by: Annotated[
+        LiquidityHolder | None, says("Who can withdraw it now. null: nobody that is known.")
+    ]
+    withdrawn_through: Annotated[
+        str | None, says("The contract's function by which. null: by the holder itself, or by none.")
+    ]
+    unlock: Annotated[UnlockOf | None, says("When it can be withdrawn. null: not known.")]
+    fees: Annotated[FeesOf | None, says("Fees not claimed yet. null: not known.")]
+
+
+class LiquidityVenue(msgspec.Struct, frozen=True, rename="camel"):
+    """A pool or a curve, and who holds its liquidity."""
+
+    kind: Annotated[VenueKind, says("What kind of venue it is.")]
+    at: Annotated[str | None, says("The pool's or curve's address, or the pool's id. null: it has neither.")]
+    quote: Annotated[str, says("What it trades for: eth, weth, usdg, or a token.")]
+    share_bps: Annotated[
+        int | None,
+        says(
+            "Its share of the liquidity of all venues here, in hundredths of a percent. null: "
+            "the worth of its quote is not known."
+        ),
+    ]
+    liquidity: Annotated[str, says("Liquidity in range, in the pool's units; 0 on a curve.")]
+    known_bps: Annotated[
+        int,
+        says(
+            "Share of the liquidity in range that the positions here account for, in hundredths of a percent."
+        ),
+    ]
+    positions: Annotated[
+        list[LiquidityPosition], says("The largest in range first. Empty: a curve, or none is known.")
+    ]
+    left_out: Annotated[int, says("Smaller positions that were not read.")]
+
+
+class ExitAfterLeaving(msgspec.Struct, frozen=True, rename="camel"):
+    """What a buyer gets back after the largest party has withdrawn all that it can now, simulated."""
+
+    by: Annotated[LiquidityHolder, says("Who withdraws.")]
+    share_bps: ShareBps
+    now_loss_bps: Annotated[
+        int | None,
+        says(
+            "Loss of the round trip without the withdrawal, in hundredths of a percent. null: no "
+            "sell succeeds, or it is not known."
+        ),
+    ]
+    loss_bps: Annotated[
+        int | None,
+        says(
+            "Loss after it, where the sell brings most, in hundredths of a percent. null: no "
+            "sell succeeds, or it is not known (known false)."
+        ),
+    ]
+    known: Annotated[bool, says("Whether the simulation gave a result.")]
+    reverts: Reverts
+
+
+class Liquidity(msgspec.Struct, frozen=True, rename="camel"):
+    """Who can withdraw a token's liquidity."""
+
+    text: AnswerText
+    address: Annotated[str, says("The token's address.")]
+    chain_id: Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
+    block: Annotated[int, says("The block at which everything was read and simulated.")]
+    checked_at: Annotated[datetime, says("When.")]
+    totals: Annotated[LiquidityTotals | None, says("null: there is no liquidity in range.")]
+    if_it_left: Annotated[
+        ExitAfterLeaving | None, says("null: nobody is known who can withdraw any now, in or out of range.")
+    ]
+    venues: Annotated[
+        list[LiquidityVenue], says("The venue that gives most for 0.1 eth first, four at most. Empty: none.")
+    ]
+    pools_complete: Annotated[
+        bool,
+        says(
+            "Whether all of the token's pools were read. false: what holds for these need not "
+            "hold for the others."
+        ),
+    ]
+    tags_complete: Annotated[
+        bool,
+        says(
+            "Whether all tags of the holders are known. false: an account may have tags that are "
+            "missing here; deployer, owner and whom they funded were looked up."
+        ),
+    ]
+
 
 _READ_S = 5.0
 _MAX_TAGGED = 100
-log = structlog.get_logger(__name__)
 
 
 async def read_liquidity(ctx: Context, params: LiquidityParams) -> UseCaseAnswer[Liquidity]:
@@ -89,7 +338,7 @@ async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
         found, tags = await _find(ctx, token, meter)
     except (NodeFault, ServiceFull) as error:
         log.info("liquidity could not be read", error=repr(error))
-        return UNREAD
+        return LIQUIDITY_UNREAD
     return describe(found.depth, found.exit_after, tags)[0]
 
 
@@ -166,7 +415,7 @@ async def _read_tags(ctx: Context, found: LiquidityFindings) -> Tags:
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "The index of wallets is unavailable; retry in 5 s.", 5) from error
     funders = {wallet: origin.funder for wallet, origin in known.items()}
-    return tag_accounts(listed, funders, found.bought)
+    return list_tags(listed, funders, found.bought)
 
 
 def _accounts(found: LiquidityFindings) -> list[Address]:

@@ -1,26 +1,37 @@
-"""The answer to a lookup: its schema, and its text on pools, launches and tokens."""
+"""The answer to a lookup: its schema, and its text on pools, launches and tokens. What a query may become:
+tokens whose symbol, name or address begins so, each with its newest verdict."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from roundtrip.domain.base import names
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import TRAITS, VenueKind
 from roundtrip.domain.transaction.account import Kind, KnownMarket
 from roundtrip.services.lookup.explain import Status
-from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, quote_token, when
-from roundtrip.services.support.removals import RemovalRow
-from roundtrip.services.support.strangers_text import Sentence
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.alert_rows import RemovalRow
+from roundtrip.services.support.answer_fields import Sentence, says
+from roundtrip.services.support.index_reader import (
+    IndexAnswer,
+    TokenNamed,
+    present_token,
+    quote_token,
+    reading,
+    when,
+)
+from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
+from roundtrip.store.boards.newest_checks import read_shown_checks
 from roundtrip.store.index import addresses, deployers, tokens
 from roundtrip.store.index.deployers import DeployerLaunches
-from roundtrip.store.index.tokens import Label
+from roundtrip.store.index.tokens import Label, labels_of
 from roundtrip.store.server.rows import Connection
-from roundtrip.store.wallets.look_up import LaunchFound
+from roundtrip.store.wallets.look_up import LaunchFound, find_by_address, find_by_text
 from roundtrip.venues.base import quote_name
 
 FoundKind = Literal["token", "wallet", "contract", "pool", "transaction", "nothing"]
@@ -251,3 +262,64 @@ async def read_label(connection: Connection, token: Address) -> Label:
     token_id = await addresses.id_of(connection, token)
     labels = {} if token_id is None else await tokens.labels(connection, [token_id])
     return labels.get(token_id or 0) or Label(token, None, None, None, None)
+
+
+MAX_SHOWN = 8
+_DIGITS = re.compile(r"0x(?P<digits>[0-9a-fA-F]{3,40})")
+_NAME_LENGTH = 64
+
+
+class SuggestParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What somebody has typed so far."""
+
+    query: str
+
+
+class TokenSuggestion(msgspec.Struct, frozen=True, rename="camel"):
+    """``verdict`` None: it was never checked. ``launched_at`` None: no launchpad launched it."""
+
+    token: TokenNamed
+    verdict: ShownVerdict | None
+    launched_at: datetime | None
+
+
+class TokenSuggestions(msgspec.Struct, frozen=True, rename="camel"):
+    """Those with the very symbol first, the oldest before its copies; then the newest launches."""
+
+    rows: list[TokenSuggestion]
+
+
+async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSuggestions]:
+    """The suggestions; none for an empty query. Raises ServiceFull."""
+    query = shared_as(params)
+    if not query:
+        return UseCaseAnswer(TokenSuggestions([]), ttl_ms=SHARED_MS)
+    address = _DIGITS.fullmatch(query)
+    async with reading(ctx) as (connection, _):
+        if address is not None:
+            found = await find_by_address(connection, address["digits"], MAX_SHOWN)
+        else:
+            name = query[:_NAME_LENGTH]
+            found = await find_by_text(connection, _symbol_key(query), name, MAX_SHOWN)
+        tokens = [one.token for one in found]
+        checks = await read_shown_checks(connection, tokens)
+        labels = await labels_of(connection, tokens)
+    now_s = ctx.now_s()
+    rows = [
+        TokenSuggestion(
+            present_token(labels[token]),
+            present_stored(checks[token], now_s),
+            None if launched_s is None else when(launched_s),
+        )
+        for token, launched_s in found
+    ]
+    return UseCaseAnswer(TokenSuggestions(rows), ttl_ms=SHARED_MS)
+
+
+def shared_as(params: SuggestParams) -> str:
+    """The query as it is looked for."""
+    return names.clean(params.query, MAX_CHARACTERS)
+
+
+def _symbol_key(query: str) -> str:
+    return query.removeprefix("$").casefold()

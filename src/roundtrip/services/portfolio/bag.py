@@ -27,7 +27,7 @@ from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import wait_for_index
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import WRITTEN, CodeText, says
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -39,8 +39,6 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.services.support.money import ETH_DECIMALS
-from roundtrip.services.support.strangers_text import WRITTEN
-from roundtrip.services.support.verdict_fields import CodeText
 from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued, worth_in_parts
 from roundtrip.store.index import addresses, tokens
 from roundtrip.store.index.cursor import Cursor

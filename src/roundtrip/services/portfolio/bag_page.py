@@ -11,8 +11,7 @@ from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, reading, when
 from roundtrip.services.support.money import ETH_DECIMALS
-from roundtrip.services.support.shown_verdict import ShownVerdict
-from roundtrip.services.support.token_states import read_states
+from roundtrip.services.support.shown_verdict import ShownVerdict, read_states
 from roundtrip.store.boards.price_candles import main_pools
 from roundtrip.store.index import addresses, tokens
 from roundtrip.store.server.rows import Connection

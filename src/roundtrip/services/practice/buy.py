@@ -14,9 +14,9 @@ from roundtrip.domain.base.figures import format_about, format_shortfall
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import read_address
 from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
-from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.valuation.holdings import slot_of
 from roundtrip.store.practice.practice import StoredPosition, TradeNotes
 from roundtrip.store.server.rows import Connection

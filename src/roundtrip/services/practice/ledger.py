@@ -15,7 +15,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import MondayTurn, PracticePurse, PracticeTrade
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.accounts_database import accounts
+from roundtrip.services.support.index_reader import accounts
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import RecentTrades, Repeat, StoredPosition, TradeNotes
 from roundtrip.store.server.errors import DATABASE_FAULTS

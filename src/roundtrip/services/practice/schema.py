@@ -10,10 +10,9 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.practice.practice import SellsBack
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import QUOTED, AnswerText, says
 from roundtrip.services.support.index_reader import TokenNamed
 from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS
-from roundtrip.services.support.strangers_text import QUOTED, AnswerText
 from roundtrip.services.trade.prepare import TokenField
 from roundtrip.services.trade.simulation_answer import TradeVerdict
 

@@ -15,9 +15,9 @@ from roundtrip.domain.base.figures import format_about, format_amount, format_sh
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import read_address
 from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.support.money import ETH_DECIMALS
-from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.valuation.holdings import HoldingToSell, slot_of, worth
 from roundtrip.store.practice import league
 from roundtrip.store.practice import practice as store

@@ -1,6 +1,8 @@
-"""The dependencies that a use case receives as an argument; tests pass their own and patch nothing."""
+"""The dependencies that a use case receives as an argument; tests pass their own and patch nothing. Limits
+how many rules are replayed at once: each replay keeps the database busy for seconds."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -13,18 +15,47 @@ from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.market.look_alikes import ListedToken
+from roundtrip.services.runtime.book_cache import BookCache
+from roundtrip.services.runtime.check_context import CheckContext, CheckSteps
+from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
+from roundtrip.services.runtime.notifiers import CLOSED, Notifiers
 from roundtrip.store.replicas.pools import NO_REPLICAS, ReplicaLoan, Replicas
 from roundtrip.venues.base import Contracts
 
-from .book_cache import BookCache
-from .check_context import CheckContext
-from .check_steps import CheckSteps
-from .holder_tier import IsHolder, nobody_holds
-from .notifiers import CLOSED, Notifiers
-from .replay_slots import ReplaySlots
+MAX_AT_ONCE = 2
+"""Limit in one process. One account gets one slot."""
+_AGAIN_S = 3
+
+
+class ReplaySlots:
+    """The slots, by account id."""
+
+    def __init__(self, most: int = MAX_AT_ONCE) -> None:
+        self._most = most
+        self._account_ids: set[int] = set()
+
+    @contextlib.contextmanager
+    def hold_slot(self, account_id: int) -> Iterator[None]:
+        """Holds a slot for the block. Raises ServiceFull (busy) at once when none is free, so that no caller
+        waits while it holds a connection."""
+        if account_id in self._account_ids:
+            raise ServiceFull(
+                "busy", f"Another rule of yours is being tested. Retry in {_AGAIN_S} seconds.", _AGAIN_S
+            )
+        if len(self._account_ids) >= self._most:
+            raise ServiceFull(
+                "busy", f"Too many rules are being tested. Retry in {_AGAIN_S} seconds.", _AGAIN_S
+            )
+        self._account_ids.add(account_id)
+        try:
+            yield
+        finally:
+            self._account_ids.discard(account_id)
+
 
 A = TypeVar("A")
 

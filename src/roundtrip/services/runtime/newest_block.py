@@ -1,16 +1,17 @@
 """Keeps answers from being too old: older than the index, older than a block that the caller has seen, or,
-for an answer that something does not exist, older than the node's newest block."""
+for an answer that something does not exist, older than the node's newest block. Runs a use case that
+only reads, on a replica where one is fit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor
 from roundtrip.store.server.errors import DATABASE_FAULTS
-
-from .context import Context
 
 A = TypeVar("A")
 
@@ -92,3 +93,20 @@ async def is_newest(ctx: Context, number: int) -> bool:
         return (await ctx.heads.refresh()).block.number == number
     except NodeFault:
         return False
+
+
+async def read_from_replica(ctx: Context, run: Callable[[Context], Awaitable[A]]) -> A:
+    """Returns what ``run`` returns, and raises as it does. All its reads of the index are of one replica. It
+    runs again on the primary if the replica failed meanwhile, even where it made do with less."""
+    loan = ctx.replicas.lend()
+    if loan is None:
+        return await run(ctx)
+    try:
+        answer = await run(replace(ctx, loan=loan))
+    except Exception:
+        if not loan.has_failed:
+            raise
+    else:
+        if not loan.has_failed:
+            return answer
+    return await run(ctx)

@@ -14,10 +14,8 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import sentence
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.accounts_database import accounts
-from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.strangers_text import AnswerText
-from roundtrip.services.support.wallet_params import read_address
+from roundtrip.services.support.answer_fields import AnswerText, read_address, says
+from roundtrip.services.support.index_reader import accounts
 from roundtrip.services.valuation.holdings import worth
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports

@@ -1,4 +1,5 @@
-"""Reads the index, and what all answers from it share: the block, and helpers for their text."""
+"""Reads the index, and what all answers from it share: the block, and helpers for their text. Access to the
+accounts' tables, and an account's call allowance."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -7,17 +8,16 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.accounts.account import CallAllowance
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import AnswerText, Name, Symbol, says
 from roundtrip.store.index.cursor import Cursor, cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
-
-from .strangers_text import AnswerText, Name, Symbol
 
 _DATABASE_S = 5.0
 
@@ -104,3 +104,18 @@ def eth(wei: int) -> float:
 def share_bps(part: int, whole: int | None) -> int | None:
     """A part of a whole in hundredths of a percent; None if the whole is zero or not known."""
     return part * BPS // whole if whole else None
+
+
+@contextlib.asynccontextmanager
+async def accounts(ctx: Context) -> AsyncIterator[Connection]:
+    """A connection in one transaction. Raises ServiceFull (busy) when the database is unavailable."""
+    try:
+        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
+            yield connection
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "Account data is unavailable. Retry in 5 seconds.", 5) from error
+
+
+async def allowance_of(ctx: Context, wallet: Address) -> CallAllowance:
+    """The call limits of a wallet's account: higher for a holder of the service's own token."""
+    return ctx.allowances.holder if await ctx.is_holder(wallet) else ctx.allowances.key

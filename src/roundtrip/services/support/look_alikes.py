@@ -11,9 +11,8 @@ from roundtrip.domain.base.confusables import list_readings
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, ListedToken, Namesake, choose_original
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import Sentence, says
 from roundtrip.services.support.index_reader import TokenNamed, looking, present_token, quote_token
-from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.index import cursor, tokens
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.look_up import read_namesakes

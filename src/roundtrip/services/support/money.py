@@ -12,10 +12,8 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import MarketRates
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import WRITTEN, says
 from roundtrip.venues.base import Contracts, quote_name
-
-from .strangers_text import WRITTEN
 
 DECIMAL_PATTERN = r"^[0-9]{1,40}(\.[0-9]{1,40})?$"
 _DECIMAL = re.compile(DECIMAL_PATTERN)

@@ -1,10 +1,17 @@
-"""The verdict that a row of a page shows."""
+"""The verdict that a row of a page shows. The state of a token in lists of pages: its symbol and its
+verdict."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 import msgspec
 
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
+from roundtrip.services.support.index_reader import TokenNamed, present_token
+from roundtrip.store.boards.newest_checks import read_shown_checks
+from roundtrip.store.index.tokens import labels_of
+from roundtrip.store.server.rows import Connection
 
 SHARED_MS = 2_000
 """One answer of a page's rows serves all readers for so long."""
@@ -36,3 +43,22 @@ def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
 def _present(checked: CheckedLevel, now_s: float) -> ShownVerdict:
     at = datetime.fromtimestamp(int(checked.at_s), UTC)
     return ShownVerdict(checked.code, checked.level, at, checked.age_s(now_s))
+
+
+class TokenState(msgspec.Struct, frozen=True):
+    """A token and the check of it that people are shown. ``verdict`` None: no check is stored. An old one has
+    level unknown."""
+
+    token: TokenNamed
+    verdict: ShownVerdict | None
+
+
+async def read_states(
+    connection: Connection, tokens: Collection[Address], now_s: float
+) -> dict[str, TokenState]:
+    """The state of each of these tokens, by address."""
+    checks, labels = await read_shown_checks(connection, tokens), await labels_of(connection, tokens)
+    return {
+        token: TokenState(present_token(labels[token]), present_stored(checks[token], now_s))
+        for token in set(tokens)
+    }

@@ -24,7 +24,7 @@ from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
 from roundtrip.services.engine.token_check import open_check, prepare_inputs
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import at, says
+from roundtrip.services.support.answer_fields import Symbol, at, read_address, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     DECIMAL_PATTERN,
@@ -36,8 +36,6 @@ from roundtrip.services.support.money import (
     parse_amount,
     pays,
 )
-from roundtrip.services.support.strangers_text import Symbol
-from roundtrip.services.support.wallet_params import read_address
 from roundtrip.services.trade import trade_builder
 from roundtrip.services.trade.final_run import MAX_SLIPPAGE_BPS, FinalRun, final_run
 from roundtrip.services.trade.rehearsal import (

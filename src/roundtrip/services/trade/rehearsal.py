@@ -22,10 +22,10 @@ from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, Pays, pays
+from roundtrip.services.trade.simulation_answer import find_pull_reason
 from roundtrip.venues.base import TradeTerms
 
 from . import trade_builder
-from .tokens_reason import find_pull_reason
 from .trade_builder import NotEnough, RehearsedTrade, Side, TradeBuilder, WrittenTrade, write
 
 

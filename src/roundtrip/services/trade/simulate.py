@@ -45,7 +45,7 @@ from roundtrip.domain.trade.judge import (
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import at, says
+from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS, VerdictAnswer, at, read_address, says
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     ETH_DECIMALS,
@@ -56,10 +56,6 @@ from roundtrip.services.support.money import (
     money_wei,
     symbol_of,
 )
-from roundtrip.services.support.verdict_fields import VerdictAnswer
-from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
-from roundtrip.services.trade.gas_budget import TOO_DEAR, GasBudget, WalletCase, usual_limits, with_gas_limits
-from roundtrip.services.trade.known_places import KnownPlaces, read_known_places
 from roundtrip.services.trade.sell_back import (
     SellBackResult,
     brought_token,
@@ -75,8 +71,17 @@ from roundtrip.services.trade.simulation_answer import (
     ShortCheck,
     Simulation,
     TradeVerdict,
+    find_tokens_reason,
 )
-from roundtrip.services.trade.tokens_reason import find_tokens_reason
+from roundtrip.services.trade.touched_assets import (
+    TOO_DEAR,
+    GasBudget,
+    KnownPlaces,
+    WalletCase,
+    read_known_places,
+    usual_limits,
+    with_gas_limits,
+)
 from roundtrip.services.trade.wallet_run import (
     TOO_MANY_ASSETS,
     FullRun,

@@ -19,10 +19,18 @@ from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import is_money
+from roundtrip.services.trade.touched_assets import (
+    ESTIMATE_GAS,
+    TOO_DEAR,
+    WalletCase,
+    enough,
+    gas_of,
+    is_cut_short,
+    plenty,
+)
 from roundtrip.venues.base import Call
 
 from . import touched_assets
-from .gas_budget import ESTIMATE_GAS, TOO_DEAR, WalletCase, enough, gas_of, is_cut_short, plenty
 from .touched_assets import AssetsToWatch
 
 R = TypeVar("R")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from roundtrip.domain.base.errors import ParamFault
-from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
+from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}|[0-9]{1,78}", re.ASCII)
 _QUANTITIES = ("gas", "nonce", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")

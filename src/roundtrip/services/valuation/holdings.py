@@ -1,6 +1,7 @@
-"""The worth of holdings if they were sold now: many of them in one batch to the node."""
+"""The worth of holdings if they were sold now: many of them in one batch to the node. The result of an
+ordinary buy of a token now, and of selling it straight back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -13,19 +14,17 @@ from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Missing, RefusedCall
+from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
+from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import KnownVenues, list_candidates
 from roundtrip.services.engine.inputs import role_of
-from roundtrip.services.engine.token_check import known_venues, read_index, start_check
+from roundtrip.services.engine.token_check import check_token, known_venues, read_index, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import pays
-from roundtrip.venues import BY_KIND
-from roundtrip.venues.abi import keccak
-
-from .holding_sells import (
+from roundtrip.services.valuation.holding_sells import (
     NO_PLACE,
     HoldingCase,
     HoldingSells,
@@ -34,9 +33,11 @@ from .holding_sells import (
     find_deeper_places,
     find_waiting_places,
     read_sells,
+    send_round,
     value_holding,
 )
-from .token_batches import send_round
+from roundtrip.venues import BY_KIND
+from roundtrip.venues.abi import keccak
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,3 +290,58 @@ async def slot_of(ctx: Context, head: ChainHead, token: Address, meter: Meter) -
             if isinstance(answer, RpcError) and answer.code != REVERTED:
                 raise NodeFault(f"it returned no balance ({describe_error(answer)})")
     return slot
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeBuy:
+    """``token_raw``: what the probe (0.1 eth) buys, in base units. ``pays_wei``: proceeds of selling that."""
+
+    token_raw: int
+    pays_wei: int
+
+
+Probed = ProbeBuy | RefusedCall | Missing
+"""RefusedCall: the probe cannot buy it, or cannot sell it again. Missing: not found out."""
+
+
+async def probe_buy(
+    ctx: Context, head: ChainHead, token: Address, meter: Meter, at: str | None = None
+) -> Probed:
+    """Runs a check's buy and sell rounds. ``at``: the place (an address, or a v4 pool's id); None: the place
+    where the round trip loses least. Raises NodeFault."""
+    run = await check_token(ctx, token, meter, head=head, crowd=False)
+    evidence, judgement = run.evidence, run.judgement
+    if judgement.missing is not None:
+        return judgement.missing
+    number = judgement.best if at is None else _find_venue(evidence, at)
+    if judgement.best is None:
+        return RefusedCall("buy", None, 0)
+    if number is None:
+        return Missing("node", "the pool that trades it most was not among those that were tested")
+    reading = judgement.readings[number]
+    if reading.bought is None or reading.size != "probe":
+        return RefusedCall("buy", None, 0)
+    match reading.full:
+        case Sale(loss_bps=loss_bps, whole=True):
+            pays_wei = max(0, ctx.policy.probe_wei * (BPS - loss_bps) // BPS)
+            return ProbeBuy(reading.bought.received_raw, pays_wei)
+        case Missing() as missing:
+            return missing
+    return RefusedCall("sell", None, 0)
+
+
+def _find_venue(evidence: Evidence, at: str) -> int | None:
+    ids = [venue.venue.pool or venue.venue.pool_id for venue in evidence.venues]
+    return ids.index(at) if at in ids else None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPricing:
+    """The functions that price tokens; tests pass their own. Fields as the functions they are by default."""
+
+    probe_buy: Callable[[Context, ChainHead, Address, Meter, str | None], Awaitable[Probed]] = probe_buy
+    slot_of: Callable[[Context, ChainHead, Address, Meter], Awaitable[BalanceSlot | None]] = slot_of
+    worth: Callable[[Context, ChainHead, Sequence[HoldingToSell], Meter], Awaitable[list[Valued]]] = worth
+
+
+PRICES = TokenPricing()

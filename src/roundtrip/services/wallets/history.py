@@ -1,26 +1,107 @@
-"""Reads a wallet's history: age and funder, launches and their ends, trading record, and holdings."""
+"""Reads a wallet's history: age and funder, launches and their ends, trading record, and holdings. The
+answer of a wallet's page: its history, and what the page shows beside it. When a wallet was first seen
+and which wallet funded it: from the index, else from an archive node."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from datetime import datetime
+from typing import NamedTuple, TypeVar
 
-from roundtrip.chain.blocks.heads import ChainHead
+import msgspec
+
+from roundtrip.chain.blocks.heads import ChainHead, newest, read_header
+from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
+from roundtrip.chain.rpc.client import RpcCall, RpcNode, quantity
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.holders.launch_window import WINDOW_BLOCKS
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import reading
-from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.support.answer_fields import WalletParams
+from roundtrip.services.support.index_reader import eth, reading, when
+from roundtrip.services.wallets.history_answer import WalletBeginning, WalletHistory, WalletRecord, present
 from roundtrip.store.community import public_names
-from roundtrip.store.index import addresses, deployers, tokens
-from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.origins import ORIGIN_JOB, StoredOrigin
+from roundtrip.store.index import addresses, deployers, origins, tokens
+from roundtrip.store.index.cursor import Cursor, cursor
+from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
+from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, BoardPlace, ProfitDay
 
-from .history_answer import WalletBeginning, WalletHistory, WalletRecord, present
-from .origins import DATABASE_S, origin_of
+DATABASE_S = 5.0
+
+
+async def origin_of(ctx: Context, wallet: Address) -> StoredOrigin | None:
+    """The origin that is known for sure; None: not known, or not yet. If an archive node may know it, this
+    enqueues a search, but not while one is queued, nor in the week after one was given up."""
+    async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
+        stored = await origins.origin(connection, wallet)
+        if stored is None and await _may_be_older(connection, wallet):
+            async with connection.transaction():
+                if not await jobs.is_there(connection, ORIGIN_JOB, wallet):
+                    await jobs.enqueue(connection, ORIGIN_JOB, wallet)
+    return stored
+
+
+async def resolve_origin(
+    connection: Connection, node: RpcNode, chain_id: int, wallet: Address
+) -> StoredOrigin | NothingReached | None:
+    """The origin that is known for sure, else what an archive node answers now, which is stored.
+    NothingReached: nothing reached the wallet up to that block. None: not found out. Without an index the
+    whole chain is searched and nothing is stored, because a reorg may undo the newest blocks. Raises
+    NodeFault, ServiceFull."""
+    stored = await origins.origin(connection, wallet)
+    if stored is not None:
+        return stored
+    index_cursor = await cursor(connection)
+    if index_cursor is not None and not await _may_be_older(connection, wallet):
+        return NothingReached(index_cursor.block.number)
+    # The result is stored permanently, so it must not be of another chain.
+    await _check_chain(node, chain_id)
+    if index_cursor is None:
+        newest_block, _ = await newest(node)
+        origin = await find_origin(node, wallet, 0, newest_block)
+        return StoredOrigin(*origin) if isinstance(origin, FoundOrigin) else origin
+    older = await search_archive(node, wallet, index_cursor.start_number)
+    if older is None:
+        return None
+    await origins.keep_older(connection, wallet, older)
+    return await origins.origin(connection, wallet) or NothingReached(index_cursor.block.number)
+
+
+async def search_archive(node: RpcNode, wallet: Address, start_number: int) -> OlderOrigin | None:
+    """Searches an archive node's blocks before ``start_number``, which is above 0. None: not found out.
+    Raises NodeFault, ServiceFull."""
+    origin = await find_origin(node, wallet, 0, await _read_block(node, start_number - 1))
+    if isinstance(origin, FoundOrigin):
+        return OlderOrigin(StoredOrigin(*origin), origin.first_number)
+    return None if origin is None else OlderOrigin(None, origin.searched_number)
+
+
+async def _may_be_older(connection: Connection, wallet: Address) -> bool:
+    """Whether blocks before the index have not been searched for the wallet."""
+    index_cursor = await cursor(connection)
+    if index_cursor is None or index_cursor.start_number == 0:
+        return False
+    older = await origins.older(connection, wallet)
+    return older is None or (older.found is None and older.searched_number < index_cursor.start_number - 1)
+
+
+async def _check_chain(node: RpcNode, chain_id: int) -> None:
+    (answer,) = await node.batch([RpcCall("eth_chainId", [])])
+    if quantity(answer) != chain_id:
+        raise NodeFault("it serves another chain")
+
+
+async def _read_block(node: RpcNode, number: int) -> BlockRef:
+    """Raises NodeFault when the node does not give that block."""
+    (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", [hex(number), False])])
+    block = read_header(answer).block()
+    if block.number != number:
+        raise NodeFault("it returned another block than requested")
+    return block
+
 
 RECENT_S = 30 * 86_400
 T = TypeVar("T")
@@ -119,3 +200,63 @@ async def _read_views(
         return head, read_views(await ctx.node.batch(calls), addresses_held, unread, ctx.chain_id)
     except (NodeFault, ServiceFull):
         return None, UNREAD
+
+
+class RealisedDay(msgspec.Struct, frozen=True, rename="camel"):
+    """The positions that were closed on one day (UTC)."""
+
+    day: datetime
+    closed: int
+    profit_eth: float
+
+
+class BoardRank(msgspec.Struct, frozen=True):
+    """The wallet's place on a winners board."""
+
+    span: str
+    rank: int
+
+
+class WalletPage(msgspec.Struct, frozen=True, rename="camel"):
+    """``days``: those with closings, the oldest first. ``board``: the nearest winners board; null: on none.
+    ``sniped``: launches of others that it bought in their first three seconds, of its ``sniped_of`` newest
+    tokens. ``funder_scam_marks``: people who mark its funder as a scam."""
+
+    history: WalletHistory
+    days: list[RealisedDay]
+    board: BoardRank | None
+    sniped: int
+    sniped_of: int
+    funder_scam_marks: int
+
+
+class _Beside(NamedTuple):
+    days: list[ProfitDay]
+    board: BoardPlace | None
+    sniped: int
+
+
+async def wallet_page(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletPage]:
+    """Raises as ``wallet_history``."""
+    answered, beside = await read_history(ctx, params, _read_beside)
+    history, board = answered.answer, beside.board
+    funders = [] if history.funder is None else [Address(history.funder.address)]
+    async with reading(ctx) as (connection, _):
+        scams = await public_names.scams(connection, funders)
+    page = WalletPage(
+        history=history,
+        days=[RealisedDay(when(day.at_s), day.closed, eth(day.profit_wei)) for day in beside.days],
+        board=None if board is None else BoardRank(board.span, board.rank),
+        sniped=beside.sniped,
+        sniped_of=min(history.record.tokens, MAX_LAUNCHES_LOOKED_AT),
+        funder_scam_marks=sum(scams.values()),
+    )
+    return UseCaseAnswer(page, answered.ttl_ms)
+
+
+async def _read_beside(connection: Connection, wallet_id: int) -> _Beside:
+    return _Beside(
+        await wallets.profit_days(connection, wallet_id),
+        await wallets.nearest_board(connection, wallet_id),
+        await wallets.count_sniped(connection, wallet_id, WINDOW_BLOCKS),
+    )

@@ -12,7 +12,7 @@ from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import says, scam_text
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
@@ -22,7 +22,6 @@ from roundtrip.services.support.index_reader import (
     share_bps,
     when,
 )
-from roundtrip.services.support.public_marks import scam_text
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.deployers import MAX_LAUNCHES, DeployerLaunches
 from roundtrip.store.index.origins import StoredOrigin

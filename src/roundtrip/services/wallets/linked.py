@@ -12,10 +12,8 @@ from roundtrip.domain.base.figures import format_count, format_duration
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.wallets.linked import MIN_SHARED, Money, SameTokens, is_exchange, score
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import Sentence, WalletParams, says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
-from roundtrip.services.support.strangers_text import Sentence
-from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.index import addresses, origins, tokens, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label

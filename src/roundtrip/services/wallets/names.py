@@ -8,9 +8,8 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.community.marks import MAX_NAME, OLD, PEOPLE, PublicMarks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import says
+from roundtrip.services.support.answer_fields import MarkSaid, NameSaid, says
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
-from roundtrip.services.support.public_marks import MarkSaid, NameSaid
 from roundtrip.store.community import public_names
 
 SHOWN = 50

@@ -1,4 +1,5 @@
-"""Shows an account its alerts."""
+"""Shows an account its alerts. What pages show of tokens in lists: their symbols and their verdicts.
+Watches a token, held or not: alerts report when its verdict changes. Actions of the console."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -6,17 +7,19 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
+from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alerts import INBOX_S
+from roundtrip.domain.watch.alerts import INBOX_S, MAX_WATCHED
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.accounts_database import accounts
 from roundtrip.services.support.alert_rows import RETRACTED, AlertRow, rows
-from roundtrip.services.support.answer_fields import says
-from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.strangers_text import AnswerText
-from roundtrip.services.support.token_states import TokenState, read_states
+from roundtrip.services.support.answer_fields import AnswerText, WalletParams, says
+from roundtrip.services.support.index_reader import Nothing, accounts, reading
+from roundtrip.services.support.shown_verdict import TokenState, read_states
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts as store
+from roundtrip.store.watch import watches
+from roundtrip.store.watch.watches import TooManyWatches
 
 MAX_ROWS = 500
 _QUOTED = 3
@@ -68,3 +71,80 @@ def _text(shown: list[AlertRow], total: int, at_least: bool) -> str:
     if retracted:
         sentences.append(f"{format_count(retracted, 'row')} retracted by a reorg.")
     return "\n".join([" ".join([*sentences, "The newest:"]), *(row.text for row in shown[:_QUOTED])])
+
+
+class StatesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which tokens, by address in lower case."""
+
+    tokens: list[str]
+
+
+class TokenStates(msgspec.Struct, frozen=True):
+    """The state of each of those tokens, by address."""
+
+    states: dict[str, TokenState]
+
+
+async def token_states(ctx: Context, params: StatesParams) -> UseCaseAnswer[TokenStates]:
+    """The states of some dozens of tokens, for a page. Raises ServiceFull (busy)."""
+    async with reading(ctx) as (connection, _):
+        tokens = [Address(token) for token in params.tokens]
+        return UseCaseAnswer(TokenStates(await read_states(connection, tokens, ctx.now_s())))
+
+
+class WatchedTokenRow(TokenState, frozen=True):
+    """A token that the account watches."""
+
+    since: Annotated[datetime, says("When you began to watch it.")]
+
+
+class WatchedTokens(msgspec.Struct, frozen=True):
+    """The tokens that the account watches."""
+
+    text: AnswerText
+    tokens: Annotated[list[WatchedTokenRow], says(f"At most {MAX_WATCHED}, the newest first.")]
+
+
+async def watched_tokens(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[WatchedTokens]:
+    """The tokens that the account watches. Raises ServiceFull."""
+    async with accounts(ctx) as connection:
+        rows = await _rows(ctx, connection, account)
+    text = "You get an alert when the verdict of one of these tokens changes." if rows else _NONE
+    return UseCaseAnswer(WatchedTokens(text, rows))
+
+
+async def watch_token(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[WatchedTokens]:
+    """Watches a token. Raises CallerFault (bad_address, bad_input), ServiceFull."""
+    token, now = params.wallet(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        try:
+            await watches.add_token(connection, account.id, token, now)
+        except TooManyWatches as error:
+            raise CallerFault(
+                "bad_input",
+                f"You watch {error.most} tokens, the maximum. Stop watching one on your page Watch first.",
+            ) from None
+        rows = await _rows(ctx, connection, account)
+    return UseCaseAnswer(
+        WatchedTokens(f"You watch {token}: you get an alert when its verdict changes.", rows)
+    )
+
+
+async def unwatch_token(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[WatchedTokens]:
+    """Ends watching a token. Raises CallerFault (bad_address), ServiceFull."""
+    token = params.wallet()
+    async with accounts(ctx) as connection:
+        await watches.remove_token(connection, account.id, token)
+        rows = await _rows(ctx, connection, account)
+    return UseCaseAnswer(WatchedTokens(f"You no longer watch {token}.", rows))
+
+
+_NONE = "You watch no token."
+
+
+async def _rows(ctx: Context, connection: Connection, account: Account) -> list[WatchedTokenRow]:
+    watched = await watches.list_tokens(connection, account.id)
+    states = await read_states(connection, [one.token for one in watched], ctx.now_s())
+    return [
+        WatchedTokenRow(states[one.token].token, states[one.token].verdict, one.made_at) for one in watched
+    ]

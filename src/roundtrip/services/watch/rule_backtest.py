@@ -23,8 +23,15 @@ from roundtrip.services.support.alert_rows import rows
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import reading, when
 from roundtrip.services.watch.rule_parser import parse
-from roundtrip.services.watch.rules import describe_rule, unseen_text, wallet_of
-from roundtrip.services.watch.schema import MAX_HITS_SHOWN, HitRow, RuleParams, RuleTested
+from roundtrip.services.watch.rules import (
+    MAX_HITS_SHOWN,
+    HitRow,
+    RuleParams,
+    RuleTested,
+    describe_rule,
+    unseen_text,
+    wallet_of,
+)
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import labels

@@ -10,7 +10,7 @@ from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import answer_schema, path_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.base import names
-from roundtrip.services.support.strangers_text import QUOTED, WRITTEN
+from roundtrip.services.support.answer_fields import QUOTED, WRITTEN
 
 _ANSWERS = """
     AgentMarked ChainVitals ChannelRemoved Channels FollowedWallet GraduatingSoon Inbox

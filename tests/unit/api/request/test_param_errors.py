@@ -10,7 +10,7 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.request import param_errors
 from roundtrip.api.request.param_errors import find_similar, quote_name
 from roundtrip.domain.base.errors import ParamFault
-from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS
+from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS
 
 ADDRESS = "0x" + "1" * 40
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

@@ -14,8 +14,7 @@ from roundtrip.api.stream.response import send_stream, shown_last_event_id
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
-from roundtrip.services.verdicts.news import NewsCursor, NewsEvent, NewsTurn
-from roundtrip.services.verdicts.stream_schema import KINDS, StreamPlan
+from roundtrip.services.verdicts.news import KINDS, NewsCursor, NewsEvent, NewsTurn, StreamPlan
 
 PATIENT_S = 5.0
 START = StreamPosition(0, 0, 0, 0, 0, 0, 1_000)

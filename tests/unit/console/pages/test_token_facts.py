@@ -12,7 +12,7 @@ from roundtrip.services.check.card import CheckCard
 from roundtrip.services.check.schema import Check
 from roundtrip.services.holders.handlers import HoldersPage
 from roundtrip.services.holders.insiders import StoredRisk
-from roundtrip.services.liquidity.schema import Liquidity
+from roundtrip.services.liquidity.handler import Liquidity
 from roundtrip.services.verdicts.history import CheckHistory
 from support.answers import build_answer
 

@@ -11,7 +11,7 @@ from roundtrip.chain.wallet.transactions import SentTransaction
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.services.accounts.payments import not_final, own_raw, tx_in_a_block
+from roundtrip.services.accounts.credits import not_final, own_raw, tx_in_a_block
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts.credits import GRACE_BLOCKS, PayToSpan
 

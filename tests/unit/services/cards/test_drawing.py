@@ -9,8 +9,15 @@ import pytest
 from roundtrip.channels.message_lines import utf16_length
 from roundtrip.domain.base import names
 from roundtrip.domain.check.verdict import CODES
-from roundtrip.services.cards.drawing import cut_text, describe_card, draw_badge, draw_card, wrap_text
-from roundtrip.services.cards.newest_check import CheckSummary, TokenCard
+from roundtrip.services.cards.newest_check import (
+    CheckSummary,
+    TokenCard,
+    cut_text,
+    describe_card,
+    draw_badge,
+    draw_card,
+    wrap_text,
+)
 
 TOKEN = "0x" + "5f" * 20
 SOLD = CheckSummary(

@@ -2,7 +2,7 @@
 
 from roundtrip.chain.simulate.request import PlannedBlock, SimulatedStep, StepResult
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.liquidity.exit_after import count_withdrawn
+from roundtrip.services.liquidity.findings import count_withdrawn
 from roundtrip.venues.base import Call
 from unit.venues.network import BELOW
 

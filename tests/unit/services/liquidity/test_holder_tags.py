@@ -12,9 +12,9 @@ from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.findings import KnownWallet
 from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
 from roundtrip.services.holders.findings import AccountTags, HolderRecord, tag_accounts
-from roundtrip.services.liquidity import holder_tags
-from roundtrip.services.liquidity.holder_tags import holders_to_tag, join_tags, read_holders
-from roundtrip.services.liquidity.sentence import Tags
+from roundtrip.services.liquidity import handler
+from roundtrip.services.liquidity.findings import Tags
+from roundtrip.services.liquidity.handler import holders_to_tag, join_tags, read_holders
 from roundtrip.services.runtime.context import Context
 from unit.domain.holding import AT_S, DEPLOYER, TOKEN
 from unit.services.holding import FUNDER, UNIT, A, B, D, E, gathered, the_told
@@ -111,7 +111,7 @@ async def test_a_fault_or_a_slow_book_takes_only_the_tags(
             cancelled.append(True)
         raise AssertionError
 
-    monkeypatch.setattr(holder_tags, "gather_holders", fail)
+    monkeypatch.setattr(handler, "gather_holders", fail)
     assert await read_holders(CTX, TOKEN, (A,), Meter(), most_s=0.01) is None
     assert cancelled == ([] if fault else [True])
 
@@ -123,7 +123,7 @@ async def test_without_an_account_nothing_is_read(monkeypatch: pytest.MonkeyPatc
         asked.append(also)
         return gathered()
 
-    monkeypatch.setattr(holder_tags, "gather_holders", note)
+    monkeypatch.setattr(handler, "gather_holders", note)
     assert await read_holders(CTX, TOKEN, (), Meter()) is None
     assert await read_holders(CTX, TOKEN, (A, B), Meter()) == gathered()
     assert asked == [(A, B)]

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import PastVerdict
-from roundtrip.services.lookup.transaction_page import find_verdict, value_asset
+from roundtrip.services.lookup.explain import find_verdict, value_asset
 from roundtrip.store.index.prices import PastPrices, TradedWorth
 from unit.domain.holding import TOKEN, address
 

@@ -9,12 +9,12 @@ import pytest
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice.practice import PracticePurse, PracticeTrade
+from roundtrip.services.practice.account import _describe_trades as trades_text
+from roundtrip.services.practice.account import _history_text
 from roundtrip.services.practice.account import _text as account_text
 from roundtrip.services.practice.buy import _sell_back_text
 from roundtrip.services.practice.league import _league_text
 from roundtrip.services.practice.pricing import why_missing, why_refused
-from roundtrip.services.practice.trades import _history_text
-from roundtrip.services.practice.trades import _text as trades_text
 from roundtrip.services.trade.simulation_answer import TradeVerdict
 from roundtrip.services.valuation.holding_sells import NO_PLACE
 from roundtrip.store.index.tokens import Label

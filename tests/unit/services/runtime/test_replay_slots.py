@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.services.runtime.replay_slots import ReplaySlots
+from roundtrip.services.runtime.context import ReplaySlots
 
 
 def test_an_account_tries_one_rule_at_once() -> None:

@@ -11,8 +11,7 @@ from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import Candidates
-from roundtrip.services.trade.known_places import KnownPlaces
-from roundtrip.services.trade.touched_assets import indexed_tokens, marks
+from roundtrip.services.trade.touched_assets import KnownPlaces, indexed_tokens, marks
 from roundtrip.store.check.token_index import IndexedPlace
 from roundtrip.venues import abi, launchpad_curve
 from roundtrip.venues.base import Call

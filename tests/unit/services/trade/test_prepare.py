@@ -21,8 +21,8 @@ from roundtrip.domain.check.verdict import Verdict
 from roundtrip.domain.trade.judge import LEVELS, refusal_code
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.support.money import parse_amount, pays
-from roundtrip.services.support.wallet_params import EXAMPLE_ADDRESS, read_address
 from roundtrip.services.trade.final_run import FinalRun
 from roundtrip.services.trade.prepare import PrepareSellParams, _kept_sentences
 from roundtrip.services.trade.trade_builder import (

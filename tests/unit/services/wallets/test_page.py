@@ -14,9 +14,9 @@ from roundtrip.console.pages.wallet import (
     sum_gains,
     value_position,
 )
+from roundtrip.services.wallets.history import RealisedDay
 from roundtrip.services.wallets.history_answer import HoldingAnswer, WalletHistory
 from roundtrip.services.wallets.linked import LinkedWallets
-from roundtrip.services.wallets.page import RealisedDay
 from support.answers import build_answer
 
 NOW = datetime(2026, 11, 27, 9, tzinfo=UTC)

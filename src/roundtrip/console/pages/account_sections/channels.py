@@ -5,8 +5,7 @@ from roundtrip.console.support.account_page import AccountForm, Room, Values
 from roundtrip.console.support.page_operations import own_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.render import iso
-from roundtrip.services.delivery.channel_test import try_channel
-from roundtrip.services.delivery.channels import Channels
+from roundtrip.services.delivery.channels import Channels, try_channel
 from roundtrip.services.delivery.delivery_log import DeliveryRow, delivery_log, resend
 from roundtrip.services.support.index_reader import Nothing
 

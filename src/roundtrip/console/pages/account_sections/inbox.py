@@ -13,9 +13,9 @@ from roundtrip.console.support.render import address, render_sentence, stranger
 from roundtrip.domain.verdicts.words import level_word
 from roundtrip.services.support.alert_rows import AlertRow
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.support.token_states import TokenState
+from roundtrip.services.support.shown_verdict import TokenState
 from roundtrip.services.watch.inbox import Inbox, inbox_feed
-from roundtrip.services.watch.schema import HitRow
+from roundtrip.services.watch.rules import HitRow
 
 PAGE = 50
 KINDS = {

@@ -3,10 +3,8 @@
 from roundtrip.console.support.account_page import AccountForm, Room, Values
 from roundtrip.console.support.page_operations import own_operation
 from roundtrip.console.support.page_request import Visit
-from roundtrip.services.community.flag_token import flag_token
-from roundtrip.services.community.mark_wallet import mark_wallet
-from roundtrip.services.community.my_flags import own_flags
-from roundtrip.services.community.my_marks import own_marks, unmark_wallet
+from roundtrip.services.community.flag_token import flag_token, own_flags
+from roundtrip.services.community.mark_wallet import mark_wallet, own_marks, unmark_wallet
 
 from .overview import MY_MITE
 

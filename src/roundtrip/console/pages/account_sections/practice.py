@@ -8,9 +8,9 @@ from roundtrip.console.support.page_operations import own_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.small_chart import draw_curve
 from roundtrip.domain.check.refusals import REASON_WITHHELD
+from roundtrip.services.practice.account import practice_history
 from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.schema import PositionListed, PracticeAccount, PracticeTrades
-from roundtrip.services.practice.trades import practice_history
 from roundtrip.services.support.index_reader import Nothing
 
 _ACCOUNT = find_operation("practice_account", Nothing, PracticeAccount)

@@ -9,11 +9,17 @@ from roundtrip.console.support.account_page import AccountForm, Room, Values
 from roundtrip.console.support.page_operations import own_operation, own_variant
 from roundtrip.console.support.page_request import Visit
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.watch.page import watch_around
+from roundtrip.services.watch.inbox import unwatch_token, watch_token, watched_tokens
 from roundtrip.services.watch.rule_backtest import draw_rule
-from roundtrip.services.watch.rules import edit_rule, pause_rule, resume_rule
-from roundtrip.services.watch.schema import RuleParams, RulesListed, RuleTested
-from roundtrip.services.watch.token_watch import unwatch_token, watch_token, watched_tokens
+from roundtrip.services.watch.rules import (
+    RuleParams,
+    RulesListed,
+    RuleTested,
+    edit_rule,
+    pause_rule,
+    resume_rule,
+    watch_around,
+)
 
 _RULES = find_operation("list_rules", Nothing, RulesListed)
 _AROUND = own_operation(watch_around, counts="never")
