@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from e2e.ground import Ground
-from roundtrip.console.pages.account import ROOMS
+from roundtrip.console.pages.account_rooms import ROOMS
 from roundtrip.console.pages.boards import BOARDS
 from roundtrip.console.routes import PAGES
 

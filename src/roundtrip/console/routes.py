@@ -1,6 +1,6 @@
 """The tables of all pages and pictures. Routes, screenshots and tests loop over them."""
 
-from roundtrip.console.pages.account_sections import keys
+from roundtrip.console.pages import account_rooms
 from roundtrip.console.support.page_request import PageRoute
 
 from .pages import (
@@ -61,7 +61,7 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/sign-in", session.sign_in, "POST"),
     PageRoute("/account", account.show_first_room, signed_in=True),
     PageRoute("/account/{room}", account.show_room, signed_in=True),
-    PageRoute("/account/keys/text", keys.send_text, "POST", signed_in=True),
+    PageRoute("/account/keys/text", account_rooms.send_text, "POST", signed_in=True),
     PageRoute("/account/do/{tool}", account.submit_form, "POST", signed_in=True),
     PageRoute("/sign-out", session.sign_out, "POST", signed_in=True),
 )

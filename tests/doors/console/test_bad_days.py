@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages import trade
-from roundtrip.console.pages.account import ROOMS
+from roundtrip.console.pages.account_rooms import ROOMS
 from roundtrip.console.pages.boards import BOARDS
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.account_sections.bag import list_warnings, sum_past
-from roundtrip.console.pages.account_sections.practice import gain_now, is_refused
+from roundtrip.console.pages.account_rooms import gain_now, is_refused, list_warnings, sum_past
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.services.portfolio.bag import BagRow
 from roundtrip.services.portfolio.bag_page import BagPast, value_past

@@ -8,9 +8,7 @@ from itertools import pairwise
 import aiohttp
 import pytest
 
-from roundtrip.console.pages.account import ROOMS
-from roundtrip.console.pages.account_sections.inbox import PAGE, tell_alert
-from roundtrip.console.pages.account_sections.watch import compose_rule
+from roundtrip.console.pages.account_rooms import INBOX_PAGE, ROOMS, compose_rule, tell_alert
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.liquidity.unlocks import Unlock
@@ -351,13 +349,13 @@ def shown_numbers(page: str) -> list[int]:
 
 
 async def test_the_inbox_is_read_page_by_page_and_by_day(me: Account) -> None:
-    count = 2 * PAGE + 5
+    count = 2 * INBOX_PAGE + 5
     await write_alerts(me, count)
     path, seen, pages = "/account/inbox", list[int](), 0
     while True:
         page = await me.get(path)
         shown = shown_numbers(page)
-        assert len(shown) <= PAGE
+        assert len(shown) <= INBOX_PAGE
         seen, pages = seen + shown, pages + 1
         older = re.search('<a href="([^"]+)">Older</a>', page)
         if older is None:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.console.support.read_once import BriefCache
+from roundtrip.console.support.page_request import BriefCache
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.runtime.context import Context

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from roundtrip.cli.check_card import draw_card
-from roundtrip.console.pages.account_sections.inbox import tell_alert
+from roundtrip.console.pages.account_rooms import tell_alert
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json

@@ -17,8 +17,9 @@ from roundtrip.console.support.board_tables import (
     PROVEN,
     SIGNALS,
     WINNERS,
+    BoardTable,
+    BoardView,
 )
-from roundtrip.console.support.board_view import BoardTable, BoardView
 from roundtrip.domain.market.moving import MovingGroup
 from roundtrip.services.boards.graduating_soon import FillingRow, LaunchDeployer
 from roundtrip.services.boards.moving_now import MovingRow

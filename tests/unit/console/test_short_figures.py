@@ -1,6 +1,6 @@
 """Figures and lines that fit into a cell."""
 
-from roundtrip.console.support.short_figures import draw_line, short_age, short_amount, short_change
+from roundtrip.console.support.render import draw_line, short_age, short_amount, short_change
 
 
 def test_a_line_has_gaps_where_nothing_is_known() -> None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from roundtrip.console.support.small_chart import HEIGHT, WIDTH, draw_curve
+from roundtrip.console.support.render import HEIGHT, WIDTH, draw_curve
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 

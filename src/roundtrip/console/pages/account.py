@@ -7,16 +7,11 @@ from types import MappingProxyType
 import msgspec
 from starlette.responses import Response
 
+from roundtrip.console.pages.account_rooms import ACTS, ROOMS, tell_alert
 from roundtrip.console.support.account_page import AccountForm, Room
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
-from .account_sections import bag, channels, inbox, keys, marks, overview, practice, unlocks, watch
-from .account_sections.inbox import tell_alert
-
-_SECTIONS = (overview, inbox, watch, channels, bag, unlocks, practice, marks, keys)
-ROOMS: tuple[Room, ...] = tuple(section.ROOM for section in _SECTIONS)
-ACTS: tuple[AccountForm, ...] = tuple(act for section in _SECTIONS for act in section.ACTS)
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
 _WITHOUT_ROOM = ("bad_key", "internal")
 """Errors after which no room can be shown: signed out, or a failure of this service."""

@@ -17,8 +17,8 @@ from roundtrip.api.operations.catalog import find_operation
 from roundtrip.api.operations.operation import A, Operation
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.api.server.drain import ENDING, EndlessAnswers
-from roundtrip.console.support import board_tables, short_figures
-from roundtrip.console.support.board_view import BoardTable, BoardView
+from roundtrip.console.support import board_tables, render
+from roundtrip.console.support.board_tables import BoardTable, BoardView
 from roundtrip.console.support.live_stream import LiveResponse
 from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit, index_lag_s
@@ -34,7 +34,7 @@ from roundtrip.services.practice.league import League, LeagueParams
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import WalletNames
 
-from .account_sections.overview import MY_MITE
+from .account_rooms import MY_MITE
 from .chart import shorten_price
 
 log = structlog.get_logger(__name__)
@@ -185,7 +185,7 @@ def show_values(board: BoardPage[A, R], answer: A, view: BoardView[R] | None = N
         "answer": answer,
         "view": seen,
         "groups": seen.arrange(board.rows(answer)),
-        "looks": short_figures,
+        "looks": render,
         "shorten": _shorten_price,
         "signal_words": board_tables.SIGNAL_WORDS,
     }

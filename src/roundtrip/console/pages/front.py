@@ -1,19 +1,36 @@
-"""The front page and the status page."""
+"""The front page and the status page. The search of the pages: the page that a query opens, and the tokens
+suggested while the user types."""
 
 from starlette.responses import Response
 
 from roundtrip.api.documents.about import STRANGERS, UNKNOWN, WHAT
 from roundtrip.api.operations.catalog import find_operation, tools
 from roundtrip.api.operations.operation import A, Operation
+from roundtrip.console.pages.boards import (
+    BOARDS,
+    MOVING,
+    NEWEST_BOARD,
+    NEWEST_VERDICTS,
+    find_good,
+    show_values,
+)
 from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
-from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.errors import ParamFault, RoundtripError
 from roundtrip.domain.base.metrics import NEWEST
+from roundtrip.domain.base.names import clean
+from roundtrip.domain.base.pasted import find_only_word, find_words
 from roundtrip.services.boards.chain_vitals import ChainVitals
+from roundtrip.services.lookup.look_up_answer import (
+    MAX_CHARACTERS,
+    LookUpAnswer,
+    LookUpParams,
+    SuggestParams,
+    shared_as,
+    suggest,
+)
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import SLOW_JOBS_S, Health, HealthParams, ServiceStatus, service_status
-
-from .boards import BOARDS, MOVING, NEWEST_BOARD, NEWEST_VERDICTS, find_good, show_values
 
 _STATUS = page_operation(service_status, counts="never")
 _HEALTH = find_operation("health", HealthParams, Health)
@@ -73,3 +90,50 @@ async def show_status(visit: Visit) -> Response:
         newest=NEWEST,
         slow_s=SLOW_JOBS_S,
     )
+
+
+_LOOK_UP = find_operation("look_up", LookUpParams, LookUpAnswer)
+_SUGGEST = page_operation(suggest, "suggest_tokens", shared_by=shared_as, from_replica=True)
+MAX_TEXT = 2000
+"""Characters of a search that are read."""
+_PAGE_BY_KIND = {"token": "token", "wallet": "wallet", "contract": "wallet"}
+
+
+async def search(visit: Visit) -> Response:
+    """GET /search: redirects to the page of what the visitor entered, or lists candidates."""
+    query = _shorten(visit.query.get("q", ""))
+    if not query:
+        return visit.redirect("/")
+    result = await visit.ask(_LOOK_UP, LookUpParams(query))
+    bearers, page = result.bearers, _PAGE_BY_KIND.get(result.kind)
+    is_ambiguous = bearers is not None and bearers.others + bearers.strangers > 0
+    pasted = find_only_word(query)
+    if pasted is not None and pasted.chain_id not in (None, visit.console.dispatch.ctx.chain_id):
+        return visit.show("found.html", found=result, is_ambiguous=is_ambiguous, near=[], page=page)
+    if page and result.address and not is_ambiguous:
+        return visit.redirect(f"/{page}/{result.address}")
+    if result.kind == "transaction" and result.transaction:
+        return visit.redirect(f"/transaction/{result.transaction.hash}")
+    near = [] if result.kind != "nothing" else (await visit.ask(_SUGGEST, SuggestParams(query))).rows
+    return visit.show("found.html", found=result, is_ambiguous=is_ambiguous, near=near, page=None)
+
+
+async def show_suggestions(visit: Visit) -> Response:
+    """GET /suggest: tokens that begin as the query does, as a piece of any page."""
+    query = clean(visit.query.get("q", ""), MAX_TEXT)
+    pasted = find_only_word(query)
+    query = query if pasted is None else pasted.word
+    rows = (await visit.ask(_SUGGEST, SuggestParams(query))).rows if query else []
+    return visit.show("suggestions_piece.html", near=rows, query=query)
+
+
+def _shorten(text: str) -> str:
+    """The query for ``look_up``: of a text that is too long for it, the one address or hash, with the chain
+    that the text names. Raises ParamFault: the text has several."""
+    query = clean(text, MAX_TEXT)
+    words = find_words(query) if len(query) > MAX_CHARACTERS else ()
+    if len(words) > 1:
+        raise ParamFault(
+            "bad_input", f"The text has {len(words)} different addresses or hashes. Look up one at a time."
+        )
+    return words[0].short() if words else query

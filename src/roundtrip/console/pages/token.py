@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import find_operation
 from roundtrip.api.operations.operation import A, AnyOperation, Operation, P
+from roundtrip.console.support.account_page import read_token_states
 from roundtrip.console.support.page_operations import page_operation, page_variant
 from roundtrip.console.support.page_request import Visit
-from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY

@@ -5,11 +5,10 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from roundtrip.console.pages.account_sections.marks import FLAG, OWN_FLAGS
-from roundtrip.console.pages.account_sections.watch import UNWATCH, WATCH, WATCHED
+from roundtrip.console.pages.account_rooms import FLAG, OWN_FLAGS, UNWATCH, WATCH, WATCHED
 from roundtrip.console.pages.boards import PROVEN_CALLS
+from roundtrip.console.support.account_page import read_token_states
 from roundtrip.console.support.page_request import Visit
-from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.proven_flags import ProvenParams
 from roundtrip.services.watch.inbox import WatchedTokens

@@ -11,8 +11,8 @@ import msgspec
 from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import find_operation
+from roundtrip.console.support.account_page import read_token_states
 from roundtrip.console.support.page_request import Visit
-from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.verdicts.risks import find_insider_warning
 from roundtrip.domain.verdicts.words import level_word, simulation_word

@@ -8,10 +8,10 @@ import msgspec
 from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import find_operation
-from roundtrip.console.pages.account_sections.marks import MARK, UNMARK
+from roundtrip.console.pages.account_rooms import MARK, UNMARK
+from roundtrip.console.support.account_page import read_token_states
 from roundtrip.console.support.page_operations import own_operation, page_operation, page_variant
 from roundtrip.console.support.page_request import Visit
-from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.mark_wallet import own_of_wallet, wallet_said
 from roundtrip.services.lookup.explain import ExplainParams, Explanation, transaction_page

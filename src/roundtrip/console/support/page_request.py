@@ -1,13 +1,16 @@
-"""One request to a page: the session, calls of operations, responses."""
+"""One request to a page: the session, calls of operations, responses. A cache for a moment: bounds reads
+that count against no caller's limit."""
 
+import asyncio
 import hashlib
 import hmac
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
@@ -20,16 +23,42 @@ from roundtrip.api.dispatch import Dispatch, DoorReply
 from roundtrip.api.http.app import read_body
 from roundtrip.api.operations.operation import A, AnyOperation, Operation, P
 from roundtrip.api.request.callers import CallerRequest, Callers
+from roundtrip.console.support.doc_pages import DocPages
+from roundtrip.console.support.live_stream import LiveBoards
+from roundtrip.console.support.render import Templates
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.status import Health, ServiceStatus
 
-from .doc_pages import DocPages
-from .live_stream import LiveBoards
-from .read_once import BriefCache
-from .render import Templates
+FOR_S = 1.0
+T = TypeVar("T")
+
+
+class BriefCache(Generic[T]):
+    """Runs at most one read at a time, and serves its answer for ``for_s`` seconds of ``clock``. A failure is
+    raised to the callers that wait for it, and not cached."""
+
+    def __init__(self, for_s: float = FOR_S, clock: Callable[[], float] = time.monotonic) -> None:
+        self._for_s, self._clock = for_s, clock
+        self._reading: asyncio.Task[T] | None = None
+        self._until_s = 0.0
+
+    async def get(self, read: Callable[[], Awaitable[T]]) -> T:
+        """The cached answer, else a new read's. Raises what ``read`` raises. Cancelling a caller does not
+        cancel the read."""
+        reading = self._reading
+        if reading is None or (reading.done() and self._clock() >= self._until_s):
+            reading = self._reading = asyncio.create_task(self._read(read))
+        return await asyncio.shield(reading)
+
+    async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
+        self._until_s = 0.0
+        answer = await read()
+        self._until_s = self._clock() + self._for_s
+        return answer
+
 
 COOKIE = "roundtrip_session"
 SECURE_COOKIE = f"__Host-{COOKIE}"

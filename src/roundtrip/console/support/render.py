@@ -1,16 +1,19 @@
-"""Templates and their filters. Strangers' text is escaped, isolated in its text direction, and marked."""
+"""Templates and their filters. Strangers' text is escaped, isolated in its text direction, and marked.
+Figures and lines as they fit into a cell. Small charts that the server draws: lines over time, as the
+points of an SVG."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
+from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
 from roundtrip.domain.verdicts.facts import TOP10_BOUNDS_BPS
@@ -225,3 +228,100 @@ class Templates:
     def render(self, name: str, **values: Any) -> str:
         """Renders the page or piece of this name."""
         return self._environment.get_template(name).render(**values)
+
+
+def draw_line(points: Iterable[int | None], width: int, height: int) -> list[str]:
+    """Pieces of a line as points of an SVG polyline, the heights from 0 to 100 turned to ``height``; a gap
+    where a value is not known. A piece of one point is no line."""
+    places = list(points)
+    step = width / max(1, len(places) - 1)
+    pieces: list[list[str]] = [[]]
+    for number, point in enumerate(places):
+        if point is None:
+            pieces.append([])
+        else:
+            pieces[-1].append(f"{number * step:.0f},{height - 1 - point * (height - 2) / 100:.1f}")
+    return [" ".join(piece) for piece in pieces if len(piece) > 1]
+
+
+_AGE_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def short_age(seconds: int) -> str:
+    """A span in its largest whole unit: ``3 d``, ``20 min``."""
+    for unit_s, unit in _AGE_UNITS:
+        if seconds >= unit_s:
+            return f"{seconds // unit_s:,} {unit}"
+    return "0 s"
+
+
+def short_amount(value: float) -> str:
+    """An amount with three significant digits, cut: ``1.23K``, ``45.6M``, ``0.0123``."""
+    for unit, size in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if value >= size:
+            return _cut(value / size) + unit
+    return _cut(value)
+
+
+def _cut(value: float) -> str:
+    raw = int(value * 10**18)
+    digits = len(str(raw))
+    if raw <= 0:
+        return "0"
+    cut = raw // 10 ** max(0, digits - 3) * 10 ** max(0, digits - 3)
+    return plain_decimal(cut, 18)
+
+
+def short_change(bps: int) -> str:
+    """A change in percent with its sign, rounded: ``+12.3 %``; without decimals from 100 % on. Less than a
+    whole loss is never ``−100 %``."""
+    tenths, sign = (abs(bps) + 5) // 10, "−" if bps < 0 else "+"
+    if -BPS < bps < 0:
+        tenths = min(tenths, 999)
+    return f"{sign}{(abs(bps) + 50) // 100:,} %" if tenths >= 1000 else f"{sign}{tenths / 10:.1f} %"
+
+
+WIDTH, HEIGHT = 600, 120
+_EDGE = 4
+"""Free above the highest and below the lowest value, so that no line is cut."""
+
+
+class SmallCurve(NamedTuple):
+    """``points``: of an SVG of WIDTH by HEIGHT, left to right. ``zero``: the height of 0, which is always
+    within the drawing. ``low``, ``high``: the least and the greatest value."""
+
+    points: tuple[tuple[float, float], ...]
+    zero: float
+    low: Decimal
+    high: Decimal
+
+    def line(self) -> str:
+        """The straight line through all points, for ``points`` of a polyline."""
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in self.points)
+
+    def stairs(self, to: int | None = None) -> str:
+        """As ``line``, but each value holds until the next one. ``to``: of the first so many points."""
+        corners, points = list[str](), self.points[:to]
+        for number, (x, y) in enumerate(points):
+            if number:
+                corners.append(f"{x:.1f},{points[number - 1][1]:.1f}")
+            corners.append(f"{x:.1f},{y:.1f}")
+        return " ".join(corners)
+
+
+def draw_curve(values: Sequence[tuple[datetime, Decimal]]) -> SmallCurve | None:
+    """The curve of values in order of time; None: fewer than two, or all of one moment."""
+    if len(values) < 2 or values[0][0] == values[-1][0]:
+        return None
+    first, whole_s = values[0][0], (values[-1][0] - values[0][0]).total_seconds()
+    low = min(Decimal(0), *(value for _, value in values))
+    high = max(Decimal(0), *(value for _, value in values))
+    span = (high - low) or Decimal(1)
+
+    def height(value: Decimal) -> float:
+        return round(_EDGE + float((high - value) / span) * (HEIGHT - 2 * _EDGE), 1)
+
+    points = tuple(
+        (round(WIDTH * (at - first).total_seconds() / whole_s, 1), height(value)) for at, value in values
+    )
+    return SmallCurve(points, height(Decimal(0)), low, high)
