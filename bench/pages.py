@@ -37,7 +37,7 @@ from starlette.routing import Route
 from e2e.browser import PHONE, browsing, is_there
 from roundtrip.app.http_server import build_application
 from roundtrip.config.settings import Settings
-from roundtrip.console.pages.account import ROOMS
+from roundtrip.console.pages.account_rooms import ROOMS
 from roundtrip.console.pages.boards import BOARDS
 from roundtrip.console.routes import PAGES
 from roundtrip.services.runtime.context import Context

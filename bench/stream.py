@@ -24,8 +24,7 @@ import uvicorn
 import uvloop
 
 from roundtrip.api.server.drain import EndlessAnswers
-from roundtrip.api.stream.hub import StreamHub
-from roundtrip.api.stream.response import send_stream
+from roundtrip.api.stream.hub import StreamHub, send_stream
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
 from roundtrip.services.verdicts.news import KINDS, NewsCursor, NewsEvent, NewsTurn, StreamPlan

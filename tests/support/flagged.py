@@ -20,7 +20,7 @@ from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import MarketRates, Missing, RefusedCall
 from roundtrip.domain.community.flag_calls import Kind
-from roundtrip.jobs.kinds.names import names
+from roundtrip.jobs.kinds.flags import names
 from roundtrip.services.community.flag_resolution import review_flags
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.runtime.context import Context

@@ -14,18 +14,17 @@ import structlog
 from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import Ticket
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall
-from roundtrip.api.request.callers import CallerRequest
+from roundtrip.api.request.callers import CallerRequest, request_id
 from roundtrip.api.request.failure_log import FailureLog
 from roundtrip.api.request.idempotency import read_idempotency_key
-from roundtrip.api.request.left_out import drop_nulls
 from roundtrip.api.request.min_block import read_min_block
 from roundtrip.api.request.param_errors import (
     describe_mismatch,
     describe_unknown,
     describe_unknown_query,
+    drop_nulls,
     is_unknown_field,
 )
-from roundtrip.api.request.request_ids import request_id
 from roundtrip.api.sharing.places import PAGE_WAIT_S, WAIT_S, FlightCaller
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers, TookTooLong
 from roundtrip.domain.base.errors import ParamFault, RoundtripError

@@ -28,8 +28,7 @@ from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.http.app import NotFoundPage, Service, create_app
 from roundtrip.api.request.callers import Callers, anonymous
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer, DrainRequest, drain_mark
-from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
-from roundtrip.api.server.starts import FairStarts
+from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, FairStarts, raise_file_limit
 from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers

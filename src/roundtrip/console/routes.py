@@ -1,10 +1,8 @@
 """The tables of all pages and pictures. Routes, screenshots and tests loop over them."""
 
-from roundtrip.console.pages import account_rooms
-from roundtrip.console.support.page_request import PageRoute
-
-from .pages import (
+from roundtrip.console.pages import (
     account,
+    account_rooms,
     boards,
     cards,
     chart,
@@ -19,6 +17,7 @@ from .pages import (
     trade,
     wallet,
 )
+from roundtrip.console.support.page_request import PageRoute
 
 PAGES: tuple[PageRoute, ...] = (
     PageRoute("/", front.show_front),

@@ -14,7 +14,7 @@ from roundtrip.domain.market.chain_stats import block_time_ms
 from roundtrip.domain.market.exposure import EXPOSED_FOR_S
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
 from roundtrip.jobs.engine.worker import Worker
-from roundtrip.jobs.kinds.boards import EVERY_S, MAX_READINGS, MAX_WAITING
+from roundtrip.jobs.kinds.boards import BOARDS_EVERY_S, MAX_READINGS, MAX_WAITING
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_page
@@ -374,7 +374,7 @@ async def test_a_token_is_checked_every_ten_minutes_and_the_job_wishes_for_itsel
     assert len(await boarded(moved, rows)) == 4
     [row] = await rows.fetch("SELECT key, run_at, tries, last_error FROM jobs.job WHERE kind = 'boards'")
     assert (row["key"], row["tries"], row["last_error"]) == ("moving", 0, None)
-    assert abs(row["run_at"].timestamp() - moved.now_s() - EVERY_S) < WAIT_S
+    assert abs(row["run_at"].timestamp() - moved.now_s() - BOARDS_EVERY_S) < WAIT_S
     # Those that wait are not wished for again.
     ids = await rows.fetch("SELECT id, run_at FROM jobs.job WHERE kind = 'recheck' ORDER BY id")
     held = replace(moved, now_s=lambda: ids[0]["run_at"].timestamp() - 1)

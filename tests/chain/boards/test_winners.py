@@ -11,7 +11,7 @@ import pytest
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import SPANS
 from roundtrip.jobs.engine.worker import Worker
-from roundtrip.jobs.kinds.winners import EVERY_S
+from roundtrip.jobs.kinds.boards import WINNERS_EVERY_S
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.winners import Winners, winners
 from roundtrip.services.runtime.context import Context
@@ -262,7 +262,7 @@ async def test_each_span_is_counted_as_often_as_is_worth_it(winners_ctx: Context
         now = await counted(winners_ctx)
         seen.append({span for span, when in now.items() if when == at_s})
         at_s = await goes_on(winners_ctx, 1)
-    assert dict(EVERY_S) == {"24h": 30, "7d": 300, "30d": 1800, "all": 3600}
+    assert dict(WINNERS_EVERY_S) == {"24h": 30, "7d": 300, "30d": 1800, "all": 3600}
     assert seen == [
         {*spans.split()}
         for spans in ("", "24h", "", "24h", "7d", "", "24h", "7d", "30d", "24h", "7d", "30d", "all")

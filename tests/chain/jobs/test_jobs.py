@@ -12,7 +12,7 @@ import pytest
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.unlocks import Unlock
-from roundtrip.jobs.engine import head_barrier
+from roundtrip.jobs.engine import worker
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
@@ -100,7 +100,7 @@ async def test_a_block_that_the_index_has_and_the_worker_has_not_heard_of_is_ask
 async def test_a_node_a_little_behind_the_index_is_waited_for(
     ctx: Context, clean: Connection, built: Built, rpc: SyncRpc, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(head_barrier, "EVERY_S", 0.0)
+    monkeypatch.setattr(worker, "HEAD_EVERY_S", 0.0)
     before, refresh, asked = ctx.heads.current().block.number, ctx.heads.refresh, 0
 
     async def a_block_each_time() -> ChainHead:
@@ -122,7 +122,7 @@ async def test_a_node_a_little_behind_the_index_is_waited_for(
 async def test_a_node_behind_the_index_is_asked_again_later(
     ctx: Context, clean: Connection, built: Built, rpc: SyncRpc, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(head_barrier, "EVERY_S", 0.0)
+    monkeypatch.setattr(worker, "HEAD_EVERY_S", 0.0)
     before = ctx.heads.current().block.number
     await follow_to(clean, before + 1)
     await jobs.enqueue(clean, kind, built.tokens["plain"])

@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import OLD, name_key
 from roundtrip.domain.market.fairness import Fairness, WalletOrigin, WalletOrigins
 from roundtrip.jobs.engine.worker import Worker
-from roundtrip.jobs.kinds.names import EVERY_S
+from roundtrip.jobs.kinds.flags import EVERY_S
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from roundtrip.jobs.kinds import bag, names
+from roundtrip.jobs.kinds import bag, flags
 from roundtrip.store.server import jobs
 from support.flagged import Ground
 
 HOUR_S = 3600.0
-ROUNDS = [("bag", bag.bag, bag.EVERY_S, bag.IDLE), ("names", names.names, names.EVERY_S, names.IDLE)]
+ROUNDS = [("bag", bag.bag, bag.EVERY_S, bag.IDLE), ("names", flags.names, flags.EVERY_S, flags.IDLE)]
 
 
 async def waits_s(ground: Ground, kind: str, handler: Any, clock: Callable[[], float]) -> float:

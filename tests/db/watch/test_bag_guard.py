@@ -13,7 +13,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MAX_A_MINUTE, MINUTE_S
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
-from roundtrip.jobs.alerts.guard import enqueue_checks
+from roundtrip.jobs.alerts.drafts import enqueue_checks
 from roundtrip.jobs.alerts.loop import AlertLoop, AlertParts
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from roundtrip.api.admission.batch_writer import BatchWriter
 from roundtrip.api.admission.gate import gate_over
+from roundtrip.api.admission.leases import BatchWriter
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import create_app

@@ -7,9 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from roundtrip.api.documents.examples import EXAMPLES
 from roundtrip.api.documents.listing import listed_tools
-from roundtrip.api.documents.openapi import openapi_json
+from roundtrip.api.documents.openapi import EXAMPLES, openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
 
 SUITE = Path(__file__).parents[2] / "conformance"

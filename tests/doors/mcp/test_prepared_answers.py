@@ -9,8 +9,13 @@ import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
 
 from roundtrip.api.mcp import server
-from roundtrip.api.mcp.envelope import MalformedMessage, read_envelope, read_headers
-from roundtrip.api.mcp.prepared_answers import PreparableRequest, read_plain_request
+from roundtrip.api.mcp.prepared_answers import (
+    MalformedMessage,
+    PreparableRequest,
+    read_envelope,
+    read_headers,
+    read_plain_request,
+)
 from roundtrip_development.devnet.world import Built
 
 VERSIONS = [None, *KNOWN_PROTOCOL_VERSIONS]

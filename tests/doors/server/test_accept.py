@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from roundtrip.api.server.accept import PacedAccept
+from roundtrip.api.server.drain import PacedAccept
 from roundtrip.app.http_server import listen
 
 WAIT_S = 10
@@ -86,7 +86,7 @@ class Full(socket.socket):
 
 
 async def test_without_room_it_is_tried_again_a_little_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roundtrip.api.server.accept._NO_ROOM_S", 0.01)
+    monkeypatch.setattr("roundtrip.api.server.drain._NO_ROOM_S", 0.01)
     taken: list[bytes] = []
     with listen("127.0.0.1", 0, "a port") as listening:
         full = Full(fileno=listening.dup().detach())

@@ -1,6 +1,6 @@
 """Records one real answer for each operation: of the tools from a walk of the tour, of the others over HTTP.
 
-``api/documents/examples.py`` puts them into the OpenAPI document.
+``api/documents/openapi.py`` puts them into the OpenAPI document.
 """
 
 import asyncio

@@ -11,14 +11,19 @@ from typing import Protocol
 import asyncpg
 import structlog
 
+from roundtrip.api.admission.leases import (
+    MAX_AT_ONCE,
+    MAX_WAITING,
+    BatchWriter,
+    DayLeases,
+    DedicatedConnection,
+)
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import call_counts, leases
 from roundtrip.store.accounts.call_counts import KEPT_MS, CountedCall, LiveKey, RefundedCall
 from roundtrip.store.accounts.leases import AccountDay, LeaseChange
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .batch_writer import MAX_AT_ONCE, MAX_WAITING, BatchWriter, DedicatedConnection
-from .leases import DayLeases
 from .minute_limits import MAX_LOADED, WINDOW_MS
 
 log = structlog.get_logger(__name__)

@@ -15,12 +15,11 @@ from uuid import UUID
 
 import asyncpg
 
+from roundtrip.api.admission.leases import MAX_AT_ONCE, MAX_WAITING, BatchWriter, DedicatedConnection
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import credit_holds
 from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
 from roundtrip.store.server.errors import DATABASE_FAULTS
-
-from .batch_writer import MAX_AT_ONCE, MAX_WAITING, BatchWriter, DedicatedConnection
 
 
 class CreditStore(Protocol):

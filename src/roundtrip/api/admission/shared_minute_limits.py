@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from roundtrip.api.request.request_ids import start_detached_task
+from roundtrip.api.request.callers import start_detached_task
 from roundtrip.api.sharing.valkey import NAMESPACE, Script, StoreUnavailable
 from roundtrip.api.sharing.valkey_cluster import SharedStore
 

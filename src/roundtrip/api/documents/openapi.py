@@ -1,21 +1,37 @@
-"""The OpenAPI document: every operation that has a path, from the table."""
+"""The OpenAPI document: every operation that has a path, from the table.
+
+One real answer for each operation, recorded from a demo by ``roundtrip tour``.
+
+``examples.json`` has them by operation name; keys and secrets in it are replaced."""
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from roundtrip.api.documents.about import INSTRUCTIONS
+from roundtrip.api.documents.tool_schemas import MEANINGS, answer_components, input_components, tools_json
 from roundtrip.api.operations.catalog import GROUPS, OPERATIONS, tools
 from roundtrip.api.operations.operation import EVENTS, LINES, TEXT, AnyOperation
 from roundtrip.api.request import min_block
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.support.answer_fields import QUOTED
 
-from .about import INSTRUCTIONS
-from .error_codes import MEANINGS
-from .examples import example_of
-from .tool_schemas import answer_components, input_components, tools_json
+PATH = Path(__file__).with_name("examples.json")
+
+EXAMPLES: dict[str, dict[str, Any]] = msgspec.json.decode(PATH.read_bytes())
+"""The recorded answers; where HTTP answers a part of the tool's answer, the tool's."""
+
+
+def example_of(row: AnyOperation) -> dict[str, Any]:
+    """The example of an operation's HTTP answer; empty until the tour has recorded one."""
+    example = EXAMPLES.get(row.name, {})
+    if row.path_answer is None:
+        return example
+    return {name: example[name] for name in row.path_answer.__struct_encode_fields__ if name in example}
+
 
 Json = dict[str, Any]
 

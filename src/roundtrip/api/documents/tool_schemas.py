@@ -1,15 +1,27 @@
 """Documents generated from the table of operations and the policy: tools.json, docs/api.md,
-docs/verdicts.md."""
+docs/verdicts.md.
+
+What each error code means, for the documents.
+
+The subset of JSON Schema in which schemas are published, which every client's library reads.
+
+Gemini, Cursor, OpenAI's strict mode, JavaScript's regular expressions and code generators each refuse
+another part of what msgspec writes. A published schema accepts whatever the service accepts, and
+somewhat more: the service itself validates with msgspec, which refuses unknown parameters and holds
+every bound."""
 
 import copy
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
+from roundtrip.api.documents.about import ABOUT
+from roundtrip.api.documents.short_schemas import shorten_parameters
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import ONCE, AnyOperation
 from roundtrip.api.request import min_block
@@ -17,10 +29,94 @@ from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check import policy_tables as explanations
 
-from .about import ABOUT
-from .error_codes import MEANINGS
-from .short_schemas import shorten_parameters
-from .wire_profile import publish_answer, publish_input
+MEANINGS = MappingProxyType(
+    {
+        "bad_address": "not an address of 0x and 40 hex digits",
+        "bad_input": "a parameter is missing, unknown or wrong; the message names it",
+        "bad_json": "the body is not a JSON object",
+        "bad_key": "the key is not live",
+        "bad_signature": "the signature is not the wallet's, or the signed text is out of date",
+        "key_needed": "the operation needs a key",
+        "not_found": "there is nothing at the path, or no such transaction, key or session",
+        "not_open": "the service takes no payments",
+        "not_a_token": "the address is not a token",
+        "no_route": "no venue was found to trade the token on",
+        "method_not_allowed": "the path exists, with another method",
+        "too_many_keys": "the wallet has as many live keys as it may have",
+        "already_used": "the payment was counted before",
+        "would_fail": "the trade would fail, or could not be shown to work",
+        "too_small": "the amount is too small to trade",
+        "nothing_to_sell": "the wallet or the account holds nothing to sell",
+        "no_such_tx": "the chain does not know the transaction, or its block is not final yet",
+        "tx_failed": "the transaction failed",
+        "no_payment": "the transaction has no payment that counts",
+        "rate_limited": "over the limit of calls a minute; wait as retry-after says",
+        "daily_limit": "over the limit of calls a day; wait as retry-after says",
+        "internal": "an error of this service",
+        "upstream": "the chain's node gave no usable answer; the message says why",
+        "holders_failed": "the token's transfers could not be read; ask again",
+        "busy": "the service is overloaded or a part of it is unavailable; ask again",
+        "budget_spent": "the service's budget of requests to the node is used up for now",
+        "holders_busy": "too many tokens are being read; ask again",
+        "holders_budget": "the budget for reading transfers is used up for now",
+        "holders_no_archive": "no node here keeps the token's old transfers",
+    }
+)
+"""By code, without a full stop."""
+
+
+Json = dict[str, Any]
+
+_NULL = {"type": "null"}
+_TYPES: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_SCHEMAS_BY_NAME = ("properties", "$defs")
+
+
+def publish_input(schema: Json) -> Json:
+    """The published schema of parameters. None is null: a parameter that may be null may be left out."""
+    return _publish(schema, is_input=True)
+
+
+def publish_answer(schema: Json) -> Json:
+    """The published schema of an answer. What may be null is an ``anyOf`` with null."""
+    return _publish(schema, is_input=False)
+
+
+def _publish(schema: Json, is_input: bool) -> Json:
+    published: Json = {}
+    for key, value in schema.items():
+        if key in _SCHEMAS_BY_NAME:
+            published[key] = {name: _publish(part, is_input) for name, part in value.items()}
+        elif key == "items":
+            published[key] = _publish(value, is_input)
+        elif key == "anyOf":
+            published = {**_publish_options(value, is_input), **published}
+        elif key == "pattern":
+            published[key] = _publish_pattern(value)
+        elif key == "enum":
+            published |= _publish_enum(value)
+        elif key == "exclusiveMinimum":
+            published["minimum"] = value
+        elif key not in ("additionalProperties", "not") and not (key == "default" and value is None):
+            published[key] = value
+    return published
+
+
+def _publish_options(options: list[Json], is_input: bool) -> Json:
+    kept = [_publish(option, is_input) for option in options if not (is_input and option == _NULL)]
+    return kept[0] if len(kept) == 1 else {"anyOf": kept}
+
+
+def _publish_pattern(pattern: str) -> str:
+    """Python's pattern as ECMA-262 has it, where ``$`` is the end of the text alone."""
+    return pattern.removesuffix("\\Z") + "$" if pattern.endswith("\\Z") else pattern
+
+
+def _publish_enum(values: list[object]) -> Json:
+    """Values with their one type. Booleans have no list: generators take texts and numbers alone."""
+    (kind,) = {_TYPES[type(value)] for value in values}
+    return {"type": kind} if kind == "boolean" else {"type": kind, "enum": values}
+
 
 PUBLISHED_NAMES = {
     "AssetAmount": "Amount",

@@ -25,14 +25,21 @@ from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
+from roundtrip.api.http.lines import GZIP_FORM, PATH_FORM, WarmAnswers, send_lines
 from roundtrip.api.mcp.server import McpDoor
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import LINES, TEXT, AnyOperation
-from roundtrip.api.request.callers import CallerRequest, Callers, anonymous, is_loopback
+from roundtrip.api.request.callers import (
+    HEADER,
+    CallerRequest,
+    Callers,
+    anonymous,
+    hide_keys,
+    is_loopback,
+    start_request,
+)
 from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
-from roundtrip.api.request.request_ids import HEADER, start_request
-from roundtrip.api.request.secret_paths import hide_keys
 from roundtrip.api.server.drain import DRAINS, ENDING, READY, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.responses import (
@@ -48,16 +55,12 @@ from roundtrip.api.server.responses import (
     send_options,
     send_reply,
 )
-from roundtrip.api.stream.hub import StreamHub
-from roundtrip.api.stream.response import send_stream, shown_last_event_id
+from roundtrip.api.stream.hub import StreamHub, send_stream, shown_last_event_id
 from roundtrip.domain.accounts.keys import digest_of
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.verdicts.history import TokensToCheck
 from roundtrip.services.verdicts.news import DatabaseNews, StreamPlan
-
-from .lines import send_lines
-from .warm import GZIP_FORM, PATH_FORM, WarmAnswers
 
 MAX_BODY_BYTES = 64 * 1024
 

@@ -24,25 +24,26 @@ from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.listing import listed_tools
 from roundtrip.api.documents.prompts import PROMPTS, AgentPrompt, BadPromptArgument
 from roundtrip.api.documents.tool_schemas import params_schema
-from roundtrip.api.operations.catalog import tools
-from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.api.request.callers import CallerRequest, Callers
-from roundtrip.api.request.idempotency import shown_idempotency_keys
-from roundtrip.api.request.min_block import shown_min_blocks
-from roundtrip.api.request.param_errors import find_similar, quote_name
-from roundtrip.api.request.secret_paths import PATH_KEY
-from roundtrip.api.server.responses import NO_STORE, accepts_gzip, send_reply
-from roundtrip.domain.base.errors import CallerFault, ParamFault
-
-from .envelope import MalformedMessage, read_envelope, read_headers, send_malformed
-from .prepared_answers import (
+from roundtrip.api.mcp.prepared_answers import (
     Listing,
+    MalformedMessage,
     PreparableRequest,
     SendRecorder,
     listing_request,
+    read_envelope,
+    read_headers,
     read_plain_request,
+    send_malformed,
     send_prepared,
 )
+from roundtrip.api.operations.catalog import tools
+from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.api.request.callers import PATH_KEY, CallerRequest, Callers
+from roundtrip.api.request.idempotency import shown_idempotency_keys
+from roundtrip.api.request.min_block import shown_min_blocks
+from roundtrip.api.request.param_errors import find_similar, quote_name
+from roundtrip.api.server.responses import NO_STORE, accepts_gzip, send_reply
+from roundtrip.domain.base.errors import CallerFault, ParamFault
 
 _LISTING_CACHE = CacheHint(ttl_ms=60_000, scope="public")
 _REPLY = "roundtrip.reply"

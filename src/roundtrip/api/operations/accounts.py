@@ -1,5 +1,8 @@
-"""Operations: keys for a signature, the key's account, and paid calls."""
+"""Operations: keys for a signature, the key's account, and paid calls. Operations: the holdings of the
+account's wallet. Operations: the channels to which an account's alerts are delivered. Operations: marks
+and flags that accounts set on wallets and tokens. Operations: the service's own state."""
 
+from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.services.accounts.credits import (
     CreditsStatus,
     PaymentParams,
@@ -16,10 +19,22 @@ from roundtrip.services.accounts.manage_keys import (
     revoke_key,
 )
 from roundtrip.services.accounts.profile import MyMite, my_mite
+from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams, proven_calls
+from roundtrip.services.delivery.channels import (
+    ChannelParams,
+    ChannelRemoved,
+    Channels,
+    WebhookParams,
+    WebhookSet,
+    list_channels,
+    remove_channel,
+    set_webhook,
+)
+from roundtrip.services.portfolio.bag import MyBag, my_bag
 from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.support.index_reader import Nothing
-
-from .operation import AnyOperation, Operation
+from roundtrip.services.system.status import Health, HealthParams, health
+from roundtrip.services.wallets.names import WalletNames, wallet_names
 
 ACCOUNTS: tuple[AnyOperation, ...] = (
     Operation(
@@ -154,5 +169,125 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
             "upstream",
             "budget_spent",
         ),
+    ),
+)
+
+
+BAG: tuple[AnyOperation, ...] = (
+    Operation(
+        name="my_bag",
+        title="My bag",
+        description=(
+            "Returns the newest 50 tokens that the key's wallet holds: what a simulated sell of all of "
+            "each brings now, its cost and gain from the wallet's own trades, and what changed since it "
+            "bought (deployer's sells, liquidity taken out, taxes, verdict). Amounts are in eth. sells "
+            "unknown is not a yes. Tokens that the index never saw traded are listed only if they arrived "
+            "within seven days."
+        ),
+        params=Nothing,
+        answer=MyBag,
+        handler=lambda call: my_bag(call.ctx, call.params, call.owner()),
+        lane="checks",
+        key=True,
+    ),
+)
+
+
+CHANNELS: tuple[AnyOperation, ...] = (
+    Operation(
+        name="list_channels",
+        title="List channels",
+        description=(
+            "Returns the account's alert channels (webhook, Discord, Telegram), each with its state and "
+            "last error. Where the service has a Telegram bot, the answer has a link: open it within ten "
+            "minutes to add that chat."
+        ),
+        params=Nothing,
+        answer=Channels,
+        handler=lambda call: list_channels(call.ctx, call.params, call.owner()),
+        key=True,
+    ),
+    Operation(
+        name="set_webhook",
+        title="Set a webhook",
+        description=(
+            "Posts a test to an https url and, if it answers 2xx within ten seconds, sends alerts there "
+            "from now on; otherwise saves nothing. The answer shows the signing secret once; a Discord "
+            "webhook has none. Setting the same url again replaces its secret. An account has at most five "
+            "channels and may try five targets in ten minutes."
+        ),
+        params=WebhookParams,
+        answer=WebhookSet,
+        handler=lambda call: set_webhook(call.ctx, call.params, call.owner()),
+        key=True,
+        writes=True,
+    ),
+    Operation(
+        name="remove_channel",
+        title="Remove a channel",
+        description=(
+            "Stops sending alerts to a channel, those still waiting for it included; the inbox keeps them. "
+            "Removing it again changes nothing. Counts against the minute only."
+        ),
+        params=ChannelParams,
+        answer=ChannelRemoved,
+        handler=lambda call: remove_channel(call.ctx, call.params, call.owner()),
+        key=True,
+        writes=True,
+        counts="minute",
+        destroys=True,
+        repeatable=True,
+    ),
+)
+
+
+MARKS: tuple[AnyOperation, ...] = (
+    Operation(
+        name="wallet_names",
+        title="Wallet names",
+        description=(
+            "Returns at most 50 wallets that at least three people gave the same name or mark (good, bad, "
+            "scam). People are estimated by who funded their wallets; their accounts are at least seven "
+            "days old, their wallets have traded, and they do not count for a wallet that may be their own. "
+            "A name is no proof of who a wallet is: identify it by its address."
+        ),
+        params=Nothing,
+        answer=WalletNames,
+        handler=lambda call: wallet_names(call.ctx, call.params),
+        shared_by=lambda params: "",
+    ),
+    Operation(
+        name="proven_calls",
+        title="Proven flags",
+        description=(
+            "Returns token flags that proved right within seven days, who made each and how many seconds "
+            "before: runs (what 0.1 eth bought sold for 0.3 eth), drains (half of the liquidity left, or "
+            "the deployer sold half), dead (no trade for a day and down 90 %). With an address: that "
+            "token's flags and those still waiting; without: the latest 50 of all. Compare accuracy with "
+            "baseRate, what chance alone proved."
+        ),
+        params=ProvenParams,
+        answer=ProvenCalls,
+        handler=lambda call: proven_calls(call.ctx, call.params),
+        shared_by=lambda params: str(params.token() or ""),
+        bad_params="bad_address",
+    ),
+)
+
+
+SYSTEM: tuple[AnyOperation, ...] = (
+    Operation(
+        name="health",
+        title="Health",
+        description=(
+            "Returns whether the service keeps up with the chain, and what does not work. Never fails."
+        ),
+        params=HealthParams,
+        answer=Health,
+        handler=lambda call: health(call.ctx, call.params),
+        path="/v1/health",
+        on_mcp=False,
+        counts="never",
+        has_own_place=True,
     ),
 )

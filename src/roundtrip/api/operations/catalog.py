@@ -3,19 +3,12 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .accounts import ACCOUNTS
-from .bag import BAG
+from roundtrip.api.operations.accounts import ACCOUNTS, BAG, CHANNELS, MARKS, SYSTEM
+from roundtrip.api.operations.practice import LEAGUE, PRACTICE
+from roundtrip.api.operations.tokens import LOOKUPS, TOKENS, TRADES, WALLETS
+
 from .boards import BOARDS
-from .channels import CHANNELS
-from .league import LEAGUE
-from .lookups import LOOKUPS
-from .marks import MARKS
 from .operation import A, AnyOperation, Operation, P
-from .practice import PRACTICE
-from .system import SYSTEM
-from .tokens import TOKENS
-from .trades import TRADES
-from .wallets import WALLETS
 from .watch import WATCH
 
 GROUPS: Mapping[str, tuple[AnyOperation, ...]] = MappingProxyType(

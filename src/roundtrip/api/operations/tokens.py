@@ -1,5 +1,7 @@
-"""Operations: one token."""
+"""Operations: one token. Operations: lookups by transaction, address, name or symbol. Operations:
+simulating and preparing transactions before they are signed. Operations: one wallet."""
 
+from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.services.check.proof import check_proof
 from roundtrip.services.check.proof_schema import CheckProof
 from roundtrip.services.check.schema import Check, CheckParams
@@ -12,7 +14,20 @@ from roundtrip.services.liquidity.handler import (
     check_with_liquidity,
     read_liquidity,
 )
-from roundtrip.services.support.answer_fields import HistoryParams
+from roundtrip.services.lookup.explain import ExplainParams, Explanation, explain
+from roundtrip.services.lookup.look_up import find, shared_as
+from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
+from roundtrip.services.support.answer_fields import HistoryParams, WalletParams
+from roundtrip.services.trade.prepare import (
+    PrepareBuyParams,
+    PreparedTrade,
+    PrepareSellParams,
+    prepare_buy,
+    prepare_sell,
+)
+from roundtrip.services.trade.simulate import SimulateParams, simulate
+from roundtrip.services.trade.simulation_answer import Simulation
+from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
 from roundtrip.services.verdicts.history import (
     MAX_CHECKS,
     CheckHistory,
@@ -23,8 +38,9 @@ from roundtrip.services.verdicts.history import (
     list_tokens,
 )
 from roundtrip.services.verdicts.news import StreamEvent, StreamParams, StreamPlan, plan_stream
-
-from .operation import AnyOperation, Operation
+from roundtrip.services.wallets.history import wallet_history
+from roundtrip.services.wallets.history_answer import WalletHistory
+from roundtrip.services.wallets.linked import LinkedWallets, linked_wallets
 
 _READING = (
     "not_a_token", "upstream", "holders_failed", "budget_spent", "holders_busy", "holders_budget",
@@ -205,5 +221,142 @@ TOKENS: tuple[AnyOperation, ...] = (
         bad_params="bad_address",
         query=("tokens", "events", "lastEventId"),
         streams=True,
+    ),
+)
+
+
+LOOKUPS: tuple[AnyOperation, ...] = (
+    Operation(
+        name="explain_transaction",
+        title="Explain a transaction",
+        description=(
+            "Explains any transaction of the chain in plain words, failed and pending ones included: who "
+            "paid what, what they got, on which pool or curve, with transfers, approvals and launches. "
+            "Amounts are whole units, raw is in base units, the fee is in eth. Token amounts are as their "
+            "contracts report them; the answer says what it could not find out."
+        ),
+        params=ExplainParams,
+        answer=Explanation,
+        handler=lambda call: explain(call.ctx, call.params),
+        lane="checks",
+        shared_by=lambda params: str(params.tx_hash()),
+        from_replica=True,
+        errors=("not_found", "upstream", "budget_spent"),
+    ),
+    Operation(
+        name="look_up",
+        title="Look up",
+        description=(
+            "Finds out what a symbol, wallet name, address, transaction hash or v4 pool id is. A symbol "
+            "returns the newest launchpad token with it, how many others have it, and the oldest: identify "
+            "a token by its address. A wallet's name, given by strangers, is searched where no launch has "
+            "that symbol. Kind nothing means not found, and is not an error."
+        ),
+        params=LookUpParams,
+        answer=LookUpAnswer,
+        handler=lambda call: find(call.ctx, call.params),
+        lane="checks",
+        shared_by=shared_as,
+        from_replica=True,
+        errors=("upstream", "budget_spent"),
+    ),
+)
+
+
+TRADES: tuple[AnyOperation, ...] = (
+    Operation(
+        name="simulate_transaction",
+        title="Simulate a transaction",
+        description=(
+            "Runs one transaction, or up to six calls in order, from a wallet on the latest block: what it "
+            "spends, receives and approves, read from balances and allowances. A token it buys is sold "
+            "straight back in the same simulation. Nothing is sent on the chain, and gas is not part of "
+            "spent. Level unknown is not a pass: treat it as a no."
+        ),
+        params=SimulateParams,
+        answer=Simulation,
+        handler=lambda call: simulate(call.ctx, call.params),
+        lane="calls",
+        takes_min_block=True,
+        method="POST",
+        path="/v1/simulate",
+        tool_requires=("to",),
+        errors=("budget_spent",),
+        needs_one_of=("to", "calls"),
+        rewrite=read_wallet_transaction,
+    ),
+    Operation(
+        name="prepare_buy",
+        title="Prepare a buy",
+        description=(
+            "Writes the unsigned transactions that buy a token from your wallet, with exact approvals and "
+            "a minimum, after simulating them with a sell straight back. You sign and send them; the "
+            "service holds no keys and sends nothing. refused true (no steps) means that the token is a "
+            "trap or no sell was proven."
+        ),
+        params=PrepareBuyParams,
+        answer=PreparedTrade,
+        handler=lambda call: prepare_buy(call.ctx, call.params),
+        lane="checks",
+        takes_min_block=True,
+        method="POST",
+        path="/v1/prepare/buy",
+        errors=("not_a_token", "no_route", "would_fail", "too_small", "upstream", "budget_spent"),
+    ),
+    Operation(
+        name="prepare_sell",
+        title="Prepare a sell",
+        description=(
+            "Writes the unsigned transactions that sell a token from your wallet, with exact approvals and "
+            "a minimum, after simulating them. You sign and send them; the service holds no keys and sends "
+            "nothing. A sell is written whatever a check says. Give amount or percent."
+        ),
+        params=PrepareSellParams,
+        answer=PreparedTrade,
+        handler=lambda call: prepare_sell(call.ctx, call.params),
+        lane="checks",
+        takes_min_block=True,
+        method="POST",
+        path="/v1/prepare/sell",
+        errors=("no_route", "nothing_to_sell", "would_fail", "upstream", "budget_spent"),
+        needs_one_of=("amount", "percent"),
+    ),
+)
+
+
+WALLETS: tuple[AnyOperation, ...] = (
+    Operation(
+        name="wallet_history",
+        title="Wallet history",
+        description=(
+            "Returns a wallet's age and first funder, the tokens it launched and how they ended, its "
+            "trading record over tokens it sold out of, and what it holds of what it bought, with balances "
+            "read from the chain. Worth is at each token's last trade and does not prove that it sells: "
+            "call check_token. Tokens it never traded are not listed."
+        ),
+        params=WalletParams,
+        answer=WalletHistory,
+        handler=lambda call: wallet_history(call.ctx, call.params),
+        lane="checks",
+        shared_by=lambda params: str(params.wallet()),
+        from_replica=True,
+        bad_params="bad_address",
+    ),
+    Operation(
+        name="linked_wallets",
+        title="Linked wallets",
+        description=(
+            "Returns wallets that may belong to the same person: they share a funder, one first sent eth "
+            "to the other, or they bought the same tokens within ten blocks of each other in the last 30 "
+            "days. Each has a score of 1 to 100 and its evidence. Exchanges and contracts are never "
+            "linked. A score is a hint, not a proof."
+        ),
+        params=WalletParams,
+        answer=LinkedWallets,
+        handler=lambda call: linked_wallets(call.ctx, call.params),
+        shared_by=lambda params: str(params.wallet()),
+        from_replica=True,
+        bad_params="bad_address",
+        errors=("upstream", "budget_spent"),
     ),
 )

@@ -1,11 +1,25 @@
-"""Identifies the caller of a request by its address and key."""
+"""Identifies the caller of a request by its address and key.
 
+Request ids: generated here, and written to every log line and the answer of a request.
+
+A caller's own ``x-request-id`` is ignored: it could be any text in the log, or another request's id.
+
+Moves API keys and session tokens out of request paths before anything else reads the path."""
+
+import asyncio
 import functools
-from collections.abc import Iterable
+import re
+from collections.abc import Coroutine, Iterable
+from contextvars import Context
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from random import Random
+from typing import Any
+from urllib.parse import quote, unquote
 
 import msgspec
+from starlette.types import Scope
+from structlog.contextvars import bind_contextvars, get_contextvars
 
 from roundtrip.domain.accounts.keys import PREFIX
 
@@ -155,3 +169,64 @@ def is_loopback(host: str | None) -> bool:
 def keyless(host: str | None) -> CallerRequest:
     """The caller of a request without a key from this address."""
     return CallerRequest(anonymous(host), networks=networks(host), is_local=is_loopback(host))
+
+
+HEADER = b"x-request-id"
+_IN_LOGS = "request"
+_CHANCE = Random()  # noqa: S311
+
+
+def start_request() -> str:
+    """Binds a new request id to the current task and to the tasks that it starts from now on; returns it."""
+    request = new_id()
+    bind_contextvars(**{_IN_LOGS: request})
+    return request
+
+
+def start_detached_task(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    """Starts a task in an empty context: it serves many requests, so its log lines carry no request id."""
+    return asyncio.create_task(work, name=name, context=Context())
+
+
+def request_id() -> str:
+    """The current request's id; a new one outside of a request."""
+    return get_contextvars().get(_IN_LOGS) or new_id()
+
+
+def new_id() -> str:
+    """12 random hex digits. They need not be unguessable: an id gives access to nothing."""
+    return f"{_CHANCE.getrandbits(48):012x}"
+
+
+PATH_KEY = "roundtrip.path_key"
+"""The scope entry that holds the key of ``/mcp/{key}``."""
+
+_TOOL_SERVER = "/mcp/"
+_LOOKS_LIKE_A_KEY = re.compile("(rt_|rs_(?=[0-9A-Za-z]{20}))[^/&?#=]*")
+"""``rs_`` must be followed by 20 more characters, because many words end with it."""
+_SLASH = re.compile(rb"%2f", re.IGNORECASE)
+
+
+def hide_keys(scope: Scope) -> None:
+    """Removes keys from a request's path and query, in place, so that no log, trace or error contains them.
+    An encoded slash stays part of its segment."""
+    path, query = scope["path"], scope.get("query_string", b"")
+    if b"%2f" in scope.get("raw_path", b"").lower():
+        path = unquote(_SLASH.sub(b"%252F", scope["raw_path"]).decode("latin-1"))
+        scope["path"] = path
+    if path.startswith(_TOOL_SERVER):
+        key = path[len(_TOOL_SERVER) :]
+        is_key = key and "/" not in key
+        if is_key:
+            scope[PATH_KEY] = key
+        _set_path(scope, "/mcp" if is_key else "/mcp/-")
+    elif _LOOKS_LIKE_A_KEY.search(path):
+        _set_path(scope, _LOOKS_LIKE_A_KEY.sub(r"\1", path))
+    query_text = query.decode("latin-1")
+    if _LOOKS_LIKE_A_KEY.search(query_text):
+        scope["query_string"] = _LOOKS_LIKE_A_KEY.sub(r"\1", query_text).encode("latin-1")
+
+
+def _set_path(scope: Scope, path: str) -> None:
+    scope["path"] = path
+    scope["raw_path"] = quote(path).encode()

@@ -16,7 +16,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AskError, NoScriptError, ResponseError, TryAgainError
 
-from roundtrip.api.request.request_ids import start_detached_task
+from roundtrip.api.request.callers import start_detached_task
 from roundtrip.domain.base.errors import CannotRun
 
 log = structlog.get_logger(__name__)

@@ -10,7 +10,7 @@ from redis.cluster import parse_cluster_slots
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import AskError, MovedError, TryAgainError
 
-from roundtrip.api.request.request_ids import start_detached_task
+from roundtrip.api.request.callers import start_detached_task
 
 from .valkey import BOUND_S, RETRY_S, Argument, BadUrl, Script, StoreUnavailable, Valkey
 

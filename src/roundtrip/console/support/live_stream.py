@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from roundtrip.api.request.request_ids import start_detached_task
+from roundtrip.api.request.callers import start_detached_task
 from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 

@@ -10,11 +10,11 @@ from roundtrip.domain.base.figures import format_count, format_duration, format_
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.holder_sells import gaps, holder_sentence
+from roundtrip.domain.check.holder_sells import judge_holder_sells as holders_found
 
 from .account_rights import is_complete, rights_sentence
 from .evidence import AccountRights, Curve, Evidence, HolderSells, LaunchRecord, Missing, OwnerCalls
-from .holder_sells import gaps, holder_sentence
-from .holder_sells import judge_holder_sells as holders_found
 from .owner_calls import change, lost_bps, owner_sentence
 from .venue_code import takes_sells
 from .verdict import Judgement, shown_index

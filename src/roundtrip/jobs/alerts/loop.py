@@ -19,6 +19,15 @@ import structlog
 from roundtrip.domain.watch.alerts import MAX_A_MINUTE, MINUTE_S, Alert
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import Happening
+from roundtrip.jobs.alerts.drafts import (
+    Subscriptions,
+    cap_drafts,
+    draft_more,
+    enqueue_checks,
+    holders_to_alert,
+    key_of,
+    put_alerts,
+)
 from roundtrip.jobs.engine.loop import JobLoop
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.index import cursor
@@ -27,10 +36,6 @@ from roundtrip.store.watch import alert_cursor, alerts, bags, happenings, watche
 from roundtrip.store.watch.alert_cursor import AlertCursor, MinuteKey
 from roundtrip.store.watch.happenings import IndexedBlock
 from roundtrip.venues.base import Contracts
-
-from .drafts import cap_drafts, draft_more, key_of, put_alerts
-from .guard import enqueue_checks, holders_to_alert
-from .subscriptions import Subscriptions
 
 CHANNEL = "facts"
 """Notified by the sync with each of its transactions."""

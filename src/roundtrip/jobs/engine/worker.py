@@ -1,7 +1,7 @@
 """Takes jobs from the database and runs them. A handler reads with no transaction open and returns its
 effect; the worker applies the effect and finishes the job in one transaction. A worker that dies leaves
-nothing half done: its jobs are taken again after the lease.
-"""
+nothing half done: its jobs are taken again after the lease. What a job needs of the node and the index
+before it runs. A job may refer to a block that this worker's node has not reported yet."""
 
 import asyncio
 import contextlib
@@ -19,14 +19,16 @@ from structlog.contextvars import bind_contextvars
 
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.domain.base.clock_age import age_s
+from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.job_turns import Lane
 from roundtrip.domain.base.metrics import Measures
+from roundtrip.jobs.engine.loop import JobLoop, describe_error
+from roundtrip.services.runtime.context import Context
+from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server import job_turns as turns
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
-
-from .loop import JobLoop, describe_error
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """Waits after the first failure, the second and so on; the last one repeats."""
@@ -310,3 +312,38 @@ def error_location(error: Exception) -> str:
     """The file and line that raised the error."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"
+
+
+TRIES = 12
+HEAD_EVERY_S = 0.25
+"""About 3 s in all: a node is seldom further behind another one, and a failed job waits longer."""
+
+
+async def wait_for_index_head(ctx: Context) -> None:
+    """Waits until the head is not behind the index, so that a job does not read a state from before the event
+    that enqueued it. Raises NotYet when the node stays behind, and NodeFault."""
+    async with ctx.pool.acquire() as connection:
+        indexed = await cursor(connection)
+    if indexed is None or indexed.block.number <= ctx.heads.current().block.number:
+        return
+    for attempt in range(TRIES):
+        if attempt:
+            await asyncio.sleep(HEAD_EVERY_S)
+        if (await ctx.heads.refresh()).block.number >= indexed.block.number:
+            return
+    raise NotYet("the node is behind the index")
+
+
+def node_answers(ctx: Context) -> bool:
+    """Whether the node reports a head. Without one every check would fail, so none is enqueued."""
+    try:
+        ctx.heads.current()
+    except RoundtripError:
+        return False
+    return True
+
+
+async def has_index(ctx: Context) -> bool:
+    """Whether the index has a first block."""
+    async with ctx.pool.acquire() as connection:
+        return await cursor(connection) is not None

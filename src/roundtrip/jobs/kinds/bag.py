@@ -22,9 +22,8 @@ from roundtrip.domain.watch.bag_guard import (
     initial_standing,
     order_checks,
 )
-from roundtrip.jobs.alerts.guard import DEEP, EVENT
-from roundtrip.jobs.engine.head_barrier import node_answers
-from roundtrip.jobs.engine.worker import Effect
+from roundtrip.jobs.alerts.drafts import DEEP, EVENT
+from roundtrip.jobs.engine.worker import Effect, node_answers
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.index import cursor

@@ -1,11 +1,15 @@
 """``boards``, key ``moving``, every fifteen seconds: enqueues checks of the tokens that the moving board
-shows or holds back depending on a check, and of the fullest curves, which another board lists; and readings
-of what buyers of the tokens of both boards are exposed to."""
+shows or holds back depending on a check, and of the fullest curves, which another board lists; and
+readings of what buyers of the tokens of both boards are exposed to. ``winners``, key ``facts``: counts
+the winners of each span; longer spans are counted less often."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
-from roundtrip.domain.base.types import Address
+import structlog
+
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.exposure import READ_EVERY_S
 from roundtrip.domain.market.moving import (
     CHECKED_EVERY_S,
@@ -18,20 +22,21 @@ from roundtrip.domain.market.moving import (
     flows_with_crowd,
     group_flows,
 )
-from roundtrip.jobs.engine.head_barrier import node_answers
-from roundtrip.jobs.engine.worker import Effect
+from roundtrip.jobs.engine.worker import Effect, node_answers
 from roundtrip.services.boards.graduating_soon import MAX_SHOWN, TRADED_WITHIN_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
 from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.boards.newest_checks import read_checks
-from roundtrip.store.index import cursor, curves
+from roundtrip.store.boards.winners import count_board, counted_to, keep
+from roundtrip.store.index import curves
 from roundtrip.store.index.addresses import addresses_of
+from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 
-EVERY_S = 15
+BOARDS_EVERY_S = 15
 MAX_READINGS = 2
 """Readings are enqueued while fewer than this many wait or run."""
 MAX_WAITING = 4
@@ -51,7 +56,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
         await jobs.enqueue_many(connection, "recheck", to_check, {"deep": True}, run_at=now)
         await jobs.enqueue_many(connection, "exposure", to_read, run_at=now)
         # Last: from here on the job's row is locked.
-        await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
+        await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=BOARDS_EVERY_S))
 
     return enqueue
 
@@ -59,7 +64,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
 async def _find_tokens(ctx: Context, now: datetime) -> tuple[Sequence[Address], Sequence[Address]]:
     """The tokens to check now, and those to read, as far as the queues have room."""
     async with ctx.pool.acquire() as connection:
-        indexed = await cursor.cursor(connection)
+        indexed = await cursor(connection)
         room = MAX_WAITING - await jobs.due(connection, "recheck", now)
         reading_room = MAX_READINGS - await jobs.due(connection, "exposure", now)
         if indexed is None or (room <= 0 and reading_room <= 0):
@@ -117,3 +122,57 @@ async def _read_filling(connection: Connection, newest_s: int) -> list[Address]:
     filling = await curves.fullest(connection, newest_s - TRADED_WITHIN_S, MAX_SHOWN)
     addresses = await addresses_of(connection, [curve.token_id for curve in filling])
     return [addresses[curve.token_id] for curve in filling]
+
+
+WINNERS_EVERY_S: MappingProxyType[str, float] = MappingProxyType(
+    {"24h": 30.0, "7d": 300.0, "30d": 1800.0, "all": 3600.0}
+)
+"""How often each span is counted. A longer span changes more slowly and costs more."""
+_SOON_S = 30.0
+"""The wait until the next run when no span is due; also the interval of a span that was never counted."""
+log = structlog.get_logger(__name__)
+
+
+async def winners(ctx: Context, job: Job) -> Effect:
+    """Counts the most overdue span from one snapshot of the index; the effect stores the board. The payload
+    holds when each span was last tried, by the system clock: while old blocks are read, the chain's clock
+    advances a day in a second."""
+    now_s = ctx.now_s()
+    async with (
+        ctx.pool.acquire() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        indexed = await cursor(connection)
+        due = [] if indexed is None else _due(job.payload, await counted_to(connection), indexed.block, now_s)
+        board = None
+        if due:
+            assert indexed is not None
+            try:
+                board = await count_board(connection, due[0], indexed.block)
+            except TimeoutError:
+                # Not retried at once: shorter spans must not wait for it.
+                log.warning("counting winners took too long", span=due[0])
+
+    async def write(connection: Connection) -> None:
+        if board is not None and indexed is not None:
+            await keep(connection, board, indexed)
+        tried_at_s = {**job.payload, **dict.fromkeys(due[:1], now_s)}
+        wait_s = 0.0 if due[1:] else _SOON_S
+        run_at = datetime.fromtimestamp(now_s, UTC) + timedelta(seconds=wait_s)
+        await jobs.enqueue(connection, job.kind, job.key, tried_at_s, run_at)
+
+    return write
+
+
+def _due(
+    tried_at_s: Mapping[str, float], counted_up_to: Mapping[str, int], newest: BlockRef, now_s: float
+) -> list[str]:
+    """The spans to count, the most overdue first. Leaves out a span that was counted up to the newest block:
+    nothing has happened since."""
+    overdue = {}
+    for span, every_s in WINNERS_EVERY_S.items():
+        if counted_up_to.get(span) == newest.number:
+            continue
+        waits_s = every_s if span in counted_up_to else _SOON_S
+        overdue[span] = (now_s - tried_at_s.get(span, 0.0)) / waits_s
+    return sorted((span for span, share in overdue.items() if share >= 1), key=lambda span: -overdue[span])

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from roundtrip.jobs.engine.head_barrier import has_index
-from roundtrip.jobs.engine.worker import Effect
+from roundtrip.jobs.engine.worker import Effect, has_index
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.report_review import MAX_AGAIN, review_again
 from roundtrip.services.scorecard.settlement import score_verdicts

@@ -22,6 +22,7 @@ from roundtrip.services.support.money import is_money
 from roundtrip.services.trade.touched_assets import (
     ESTIMATE_GAS,
     TOO_DEAR,
+    AssetsToWatch,
     WalletCase,
     enough,
     gas_of,
@@ -31,7 +32,6 @@ from roundtrip.services.trade.touched_assets import (
 from roundtrip.venues.base import Call
 
 from . import touched_assets
-from .touched_assets import AssetsToWatch
 
 R = TypeVar("R")
 

@@ -8,11 +8,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from roundtrip.api.documents.error_codes import MEANINGS
-from roundtrip.api.documents.examples import EXAMPLES
 from roundtrip.api.documents.listing import listed_tools
-from roundtrip.api.documents.openapi import openapi_json
-from roundtrip.api.documents.tool_schemas import answer_schema, params_schema, path_schema
+from roundtrip.api.documents.openapi import EXAMPLES, openapi_json
+from roundtrip.api.documents.tool_schemas import MEANINGS, answer_schema, params_schema, path_schema
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.domain.base.errors import STATUS_BY_CODE

@@ -10,8 +10,14 @@ import pytest
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.documents.listing import listed_tools
 from roundtrip.api.documents.openapi import openapi_json
-from roundtrip.api.documents.tool_schemas import answer_schema, params_schema, path_schema, tools_json
-from roundtrip.api.documents.wire_profile import publish_answer, publish_input
+from roundtrip.api.documents.tool_schemas import (
+    answer_schema,
+    params_schema,
+    path_schema,
+    publish_answer,
+    publish_input,
+    tools_json,
+)
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.domain.base.errors import ParamFault

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.request.left_out import drop_nulls
+from roundtrip.api.request.param_errors import drop_nulls
 from roundtrip.domain.base.errors import ParamFault
 
 ADDRESS = "0x" + "1" * 40

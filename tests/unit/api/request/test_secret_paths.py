@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.api.request.secret_paths import PATH_KEY, hide_keys
+from roundtrip.api.request.callers import PATH_KEY, hide_keys
 
 KEY = "rt_" + "k" * 49
 

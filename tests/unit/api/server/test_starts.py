@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from roundtrip.api.server.starts import MAX_STARTS, FairStarts
+from roundtrip.api.server.protocol import MAX_STARTS, FairStarts
 from support.simulated_time import SimulatedLoop, simulate
 
 READ_S, THINK_S = 0.00004, 0.0003

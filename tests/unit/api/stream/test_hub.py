@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from roundtrip.api.server.drain import EndlessAnswers
-from roundtrip.api.stream.hub import MAX_WAITING, MAX_WAITING_BYTES, StreamHub, StreamListener, encode_event
-from roundtrip.api.stream.response import send_stream, shown_last_event_id
+from roundtrip.api.stream.hub import (
+    MAX_WAITING,
+    MAX_WAITING_BYTES,
+    StreamHub,
+    StreamListener,
+    encode_event,
+    send_stream,
+    shown_last_event_id,
+)
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
