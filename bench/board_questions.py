@@ -24,10 +24,9 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.linked import linked_wallets
 from roundtrip.store.boards import winners as winners_store
+from roundtrip.store.check import token_index
 from roundtrip.store.index import cursor, deployers, tokens
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
-from roundtrip.store.wallets import traders
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.hex_columns import as_address
 
 HEAVY = 20
@@ -190,7 +189,7 @@ async def _looked_up(ctx: Context, query: str) -> object:
 async def _holders(ctx: Context, token_ids: list[int]) -> object:
     async with ctx.pool.acquire() as connection:
         most = ctx.policy.most_holders
-        return await traders.traders_holding(connection, token_ids[0], frozenset(), bytes(32), most)
+        return await token_index.traders_holding(connection, token_ids[0], frozenset(), bytes(32), most)
 
 
 async def count_winners(connection: Connection) -> object:

@@ -273,7 +273,7 @@ async def _write_evidence(connection: Connection, scale: Scale) -> None:
 
 
 async def _rebuilt_alike(connection: Connection, first: int, end: int) -> None:
-    """Folds some wallets' trades out of the database, as ``sync/rebuild`` does, and compares: what was
+    """Folds some wallets' trades out of the database, as ``sync/position_fold`` does, and compares: what was
     written beside them has to be the same to the last unit. Changes nothing."""
 
     async def told() -> list[str]:

@@ -14,9 +14,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.positions import TokenPositions
 from roundtrip.store.liquidity.positions import read_positions
 from roundtrip.store.server import connections
-from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.postgres import EmbeddedPostgres
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.hex_columns import as_address
 
 from . import boards, index_filler, timing

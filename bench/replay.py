@@ -24,7 +24,7 @@ import asyncpg
 from roundtrip.config.networks import ROBINHOOD
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
-from roundtrip.store.index.addresses import addresses_of
+from roundtrip.store.index.tokens import addresses_of
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult, read_happenings, replay_rule

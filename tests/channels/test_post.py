@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from roundtrip.channels.dns import MAX_ADDRESSES, MAX_THREADS, MAX_THREADS_OF_ONE, Lookups, NoTurn
+from roundtrip.channels.connect import MAX_ADDRESSES, MAX_THREADS, MAX_THREADS_OF_ONE, Lookups, NoTurn
 from roundtrip.channels.post import Poster, PostNotTried, PostReply
 from roundtrip.channels.targets import parse_target
 from support.receiver import PATIENCE_S, answer, receiver, then_silent

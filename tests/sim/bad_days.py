@@ -24,7 +24,7 @@ import uvloop
 
 from roundtrip.config.networks import contracts_from
 from roundtrip.domain.base.errors import STATUS_BY_CODE
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet import world

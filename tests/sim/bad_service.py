@@ -20,7 +20,7 @@ import structlog
 
 from roundtrip.app import http_server
 from roundtrip.app import supervisor as processes
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from roundtrip_development.devnet.world import Built, DevnetFolders, write_description
 from sim import arena

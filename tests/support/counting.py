@@ -12,9 +12,8 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import credits
-from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
-from roundtrip.store.accounts.credit_holds import CreditHold
-from roundtrip.store.accounts.leases import AccountDay, LeaseChange
+from roundtrip.store.accounts.call_counts import AccountDay, CountedCall, LeaseChange, LiveKey, RefundedCall
+from roundtrip.store.accounts.credits import CreditHold
 from roundtrip.store.server.rows import Connection
 
 

@@ -35,9 +35,8 @@ from roundtrip.services.valuation.holdings import (
 from roundtrip.store.boards import winners
 from roundtrip.store.community import flags
 from roundtrip.store.index import cursor as chain
-from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.jobs import Job
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.sync.apply import Writer
 from support import told_blocks as told
 from support.tables import appended, begun

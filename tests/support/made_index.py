@@ -8,8 +8,7 @@ from roundtrip.domain.market.profit import EMPTY, WalletPosition
 from roundtrip.store.index import cursor
 from roundtrip.store.index.positions import PositionKey, put_positions
 from roundtrip.store.server import partitions
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.told_blocks import START_S
 
 ETH = 10**18

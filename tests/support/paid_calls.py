@@ -21,7 +21,7 @@ from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.store.accounts.credit_holds import CreditHold
+from roundtrip.store.accounts.credits import CreditHold
 
 from .counting import Balance, Drawn, Wall, account, hashed, key_of
 from .counting import Counts as Ledger

@@ -14,10 +14,9 @@ from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
-from roundtrip.store.accounts import call_counts, leases
-from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
-from roundtrip.store.accounts.credit_holds import CreditHold
-from roundtrip.store.accounts.leases import AccountDay, LeaseChange
+from roundtrip.store.accounts import call_counts
+from roundtrip.store.accounts.call_counts import AccountDay, CountedCall, LeaseChange, LiveKey, RefundedCall
+from roundtrip.store.accounts.credits import CreditHold
 
 from .counting import Drawn, Wall, key_of
 
@@ -40,7 +39,7 @@ class InTurns(DatabaseCalls):
         self, changes: Sequence[LeaseChange], minutes: Mapping[tuple[str, int], int]
     ) -> dict[AccountDay, int]:
         async with self.pool.acquire() as connection:
-            return await leases.move(connection, changes, minutes)
+            return await call_counts.move(connection, changes, minutes)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import Scorecard, ScorecardParams, scorecard
 from roundtrip.services.scorecard.report import Reported, ReportParams, report_verdict
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet.deploy import put_token
 from roundtrip_development.devnet.stories import Story
 from support.actors import code_of

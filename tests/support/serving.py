@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from roundtrip.app.http_server import build_application, build_http_server, listen
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 _WAIT_S = 60.0
 

@@ -13,8 +13,7 @@ from roundtrip.domain.market.fairness import Fairness, WalletOrigin
 from roundtrip.domain.market.winners import SPANS, ClosedToken, RankedWinner, TokenStart, Wallets, board
 from roundtrip.store.boards.winners import RankedClosings
 from roundtrip.store.index import cursor
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.hex_columns import as_address
 from support.tables import emptied
 

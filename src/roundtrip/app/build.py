@@ -47,14 +47,14 @@ from roundtrip.services.wallets.history import resolve_origin
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index.cursor import BLOCKS_KEPT
 from roundtrip.store.index.origins import StoredOrigin
-from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.maintenance.backup import forget
 from roundtrip.store.replicas.pools import open_replicas
 from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate, place
 from roundtrip.store.server.postgres import EmbeddedPostgres, PostgresInUse
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import LET_GO, leader, name_of_sync
-from roundtrip.sync.rebuild import rebuild
+from roundtrip.sync.position_fold import rebuild
 from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS
 from roundtrip.venues.base import Contracts

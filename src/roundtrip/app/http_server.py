@@ -33,8 +33,7 @@ from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
-from roundtrip.config.resources import DOCUMENTS, LIBRARIES
-from roundtrip.config.settings import Settings
+from roundtrip.config.settings import DOCUMENTS, LIBRARIES, Settings
 from roundtrip.console.app import console_routes
 from roundtrip.console.support.static_files import LibraryMissing
 from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance

@@ -11,8 +11,7 @@ from roundtrip.channels.post import Poster
 from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import BadTarget, parse_target
 from roundtrip.channels.telegram import Telegram
-from roundtrip.config.resources import LIBRARIES
-from roundtrip.config.settings import Settings
+from roundtrip.config.settings import LIBRARIES, Settings
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.services.cards.pictures import Pictures, font_files
 from roundtrip.services.runtime.notifiers import Bot, Notifiers

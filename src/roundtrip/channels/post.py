@@ -12,9 +12,10 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from .address_policy import is_global
+from roundtrip.channels.connect import Lookups, NoTurn
+from roundtrip.channels.targets import is_global
+
 from .connect import AnswerTooLarge, NotGlobal, open_session
-from .dns import Lookups, NoTurn
 from .targets import Target
 
 TIMEOUT_S = 10.0

@@ -15,7 +15,7 @@ from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.observability import prometheus, tracing
 from roundtrip.store.index.origins import StoredOrigin
-from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT
+from roundtrip.store.maintenance.backup import FORGOTTEN, KEPT
 
 from .progress import show_progress
 from .terminal import console, log_to_stderr, run

@@ -1,4 +1,9 @@
-"""Settings from environment variables. Only the command line reads them, once, and passes them on."""
+"""Settings from environment variables. Only the command line reads them, once, and passes them on.
+
+Resources that pip does not install: the libraries of the console's pages, and the documentation.
+
+In a checkout they are in its folders, where ``make run`` has npm install the libraries. A wheel contains
+both."""
 
 import base64
 import os
@@ -11,7 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from .resources import IS_WHEEL
+_CHECKOUT = Path(__file__).resolve().parents[3]
+_CARRIED = Path(__file__).resolve().parents[1] / "carried"
+IS_WHEEL = _CARRIED.is_dir()
+LIBRARIES = (_CARRIED if IS_WHEEL else _CHECKOUT) / "node_modules"
+"""The folder of the pages' libraries."""
+DOCUMENTS = (_CARRIED if IS_WHEEL else _CHECKOUT) / "docs"
+"""The folder of the documentation, which the pages show."""
 
 
 class NodeSetting(BaseModel):

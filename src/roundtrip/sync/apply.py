@@ -1,11 +1,19 @@
-"""Writes blocks into the database: one transaction per batch, which moves the cursor with its facts."""
+"""Writes blocks into the database: one transaction per batch, which moves the cursor with its facts.
+Enqueues the jobs that new facts require, in the transaction of these facts. Sells, moves and burns of a
+batch, possibly of a launch's insiders. Pure: only the database knows who those are."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from roundtrip.chain.blocks.spans import BlockRead
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.events import Deed, TradeEvent, Transfer
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.domain.market.profit import ValuedFill, WalletPosition, fold
-from roundtrip.store.index import cursor, curves, facts, insiders, liquidity, rewind
+from roundtrip.store.check.evidence import checked_since
+from roundtrip.store.index import cursor, curves, facts, insiders, liquidity, rewind, tokens
 from roundtrip.store.index.positions import (
     PositionClosing,
     PositionKey,
@@ -16,17 +24,120 @@ from roundtrip.store.index.positions import (
     put_positions,
     reset_positions,
 )
-from roundtrip.store.server import partitions
+from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.rows import Connection
+from roundtrip.sync.batch import Batch, FoldContext, money
+from roundtrip.sync.ledger import BatchFold, BlockEvents, MissingFacts, decode_blocks, list_missing
+from roundtrip.sync.position_fold import fold_onto
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
+from roundtrip.venues.entry_point import ENTRY_POINTS
 
-from .batch import Batch
-from .fold_context import FoldContext, money
-from .insider_activity import Machinery, list_deeds
-from .ledger import BatchFold, BlockEvents, MissingFacts, decode_blocks, list_missing
-from .position_fold import fold_onto
-from .requested_jobs import RequestedJobs
+RECHECKED = timedelta(days=1)
+"""Tokens whose last check is older are only checked again on request."""
+RECHECK_EVERY_S = 60
+"""Minimum time between rechecks of one token: anybody can remove liquidity bit by bit."""
+_MAX_REMEMBERED = 50_000
+
+
+class RequestedJobs:
+    """For recent blocks only. Remembers the tokens whose names are known or requested."""
+
+    def __init__(self) -> None:
+        self._known_tokens: set[Address] = set()
+        self._recheck_from_s: dict[Address, int] = {}
+
+    async def enqueue(self, connection: Connection, batch: Batch) -> None:
+        """Enqueues a "token" job for each token whose own data (its name) was not read yet, and a "recheck"
+        job for each token that was checked within a day (by the chain's clock) and whose launch took a step,
+        or whose pool lost liquidity."""
+        mentioned = {launch.launched.token for launch in batch.launches}
+        mentioned |= {pool.token for pool in batch.pools if pool.in_money_from is not None}
+        mentioned |= {trade.token for trade in batch.trades}
+        new = mentioned - self._known_tokens
+        if new:
+            unread = new - await tokens.read_among(connection, new)
+            await jobs.enqueue_many(connection, "token", sorted(unread))
+            if len(self._known_tokens) > _MAX_REMEMBERED:
+                self._known_tokens.clear()
+            self._known_tokens |= new
+        now_s = batch.blocks[-1].timestamp_s
+        changed = {step.moved.token for step in batch.steps}
+        changed |= {change.token for change in batch.liquidity if change.liquidity_delta < 0}
+        changed = {token for token in changed if now_s >= self._recheck_from_s.get(token, 0)}
+        if changed:
+            since = datetime.fromtimestamp(now_s, UTC) - RECHECKED
+            checked = await checked_since(connection, changed, since)
+            await jobs.enqueue_many(connection, "recheck", sorted(checked))
+            if len(self._recheck_from_s) > _MAX_REMEMBERED:
+                self._recheck_from_s.clear()
+            self._recheck_from_s.update((token, now_s + RECHECK_EVERY_S) for token in checked)
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """The network's own contracts: a transfer to one of them does not give tokens away."""
+
+    addresses: frozenset[Address]
+
+    @staticmethod
+    def of(contracts: Contracts) -> "Machinery":
+        """The contracts of one network."""
+        return Machinery(contracts.all_addresses() | ENTRY_POINTS)
+
+
+class _TxHolding(NamedTuple):
+    """One wallet's amount of one token within one transaction."""
+
+    tx_hash: TxHash
+    token: Address
+    wallet: Address
+
+
+def list_deeds(
+    trades: Sequence[TradeEvent], transfers: Sequence[Transfer], machinery: Machinery, from_s: int
+) -> list[Deed]:
+    """Every sell, every burn by a holder, and every transfer to an address that may keep the tokens. What a
+    wallet sold in a transaction may pass through other addresses there: only the rest of what it sent to
+    them counts as moved."""
+    sold: dict[_TxHolding, int] = defaultdict(int)
+    places: dict[TxHash, set[str]] = defaultdict(set)
+    deeds = []
+    for trade in trades:
+        if trade.buys or trade.spot.at_s < from_s:
+            continue
+        sold[_TxHolding(trade.spot.tx_hash, trade.token, trade.trader)] += trade.token_raw
+        places[trade.spot.tx_hash].add(trade.at)
+        deeds.append(
+            Deed("sold", trade.spot, trade.token, trade.trader, None, trade.token_raw, trade.eth_wei, True)
+        )
+    moves = []
+    for transfer in transfers:
+        spot, (token, sender, recipient, amount_raw), by = transfer
+        if spot.at_s < from_s or sender == ZERO_ADDRESS or amount_raw == 0:
+            continue
+        if recipient in BURN_ADDRESSES:
+            deeds.append(Deed("burned", spot, token, sender, recipient, amount_raw, None, by == sender))
+        elif recipient in machinery.addresses or recipient in places.get(spot.tx_hash, ()):
+            holding = _TxHolding(spot.tx_hash, token, sender)
+            if holding in sold:
+                sold[holding] -= min(sold[holding], amount_raw)
+        elif recipient not in (sender, token) and sender not in machinery.addresses:
+            moves.append(transfer)
+    return deeds + list(_subtract_sales(moves, sold))
+
+
+def _subtract_sales(moves: Iterable[Transfer], sold: dict[_TxHolding, int]) -> Iterable[Deed]:
+    """The moves, less the amounts that were sold in the same transaction."""
+    for spot, (token, sender, recipient, amount_raw), by in moves:
+        holding = _TxHolding(spot.tx_hash, token, sender)
+        resold_raw = min(sold.get(holding, 0), amount_raw)
+        if resold_raw:
+            sold[holding] -= resold_raw
+        if amount_raw > resold_raw:
+            rest_raw = amount_raw - resold_raw
+            yield Deed("moved", spot, token, sender, recipient, rest_raw, None, by == sender)
+
 
 TRANSFERS_KEPT_S = 8 * 86_400
 """Seven days are kept, and one more is written: after a fork the newest block may be older."""

@@ -1,19 +1,27 @@
-"""Folds a stream of trades onto stored positions."""
+"""Folds a stream of trades onto stored positions. Rebuilds positions and closings from the trades, in
+ranges of wallets, while the sync runs. Deletes old trades and keeps their effect on positions."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from itertools import groupby
 from operator import attrgetter
 
 from roundtrip.domain.market.profit import WalletPosition, fold_fills
+from roundtrip.store.index import cursor
 from roundtrip.store.index.positions import (
     PositionClosing,
     PositionFill,
     PositionKey,
+    count_of_wallets,
+    fills_of_wallets,
     positions,
     put_closings,
     put_positions,
+    reset_wallets,
 )
+from roundtrip.store.server import partitions
 from roundtrip.store.server.rows import Connection
+from roundtrip.venues.base import Contracts
 
 
 async def fold_onto(
@@ -43,3 +51,54 @@ async def fold_onto(
         )
         folded = {key: position for key, position in folded.items() if key == open_key}
     await put_positions(connection, folded, table)
+
+
+REBUILT_AT_ONCE = 5_000
+
+
+async def rebuild(connection: Connection, contracts: Contracts) -> AsyncIterator[int]:
+    """Yields the number of rebuilt positions after each transaction. The sync waits during a transaction, and
+    then clears its caches. Pruned trades still count: they were folded into ``facts.position_base``, and
+    closings from their time are left as they are."""
+    last = await cursor.last_address(connection)
+    for first in range(1, last + 1, REBUILT_AT_ONCE):
+        yield await _rebuild(connection, first, first + REBUILT_AT_ONCE, contracts)
+
+
+async def _rebuild(connection: Connection, first: int, end: int, contracts: Contracts) -> int:
+    async with connection.transaction():
+        trades_from_s = await cursor.hold(connection)
+        if trades_from_s is None:
+            return 0
+        await reset_wallets(connection, first, end, trades_from_s)
+        trades = fills_of_wallets(connection, first, end, contracts)
+        await fold_onto(connection, "position", trades, puts_closings=True)
+        return await count_of_wallets(connection, first, end)
+
+
+_TRADE: partitions.Daily = "facts.trade"
+ADDRESSES_AT_ONCE = 20_000
+
+
+async def retire_trades(connection: Connection, before_s: int, contracts: Contracts) -> bool:
+    """Folds the oldest day of trades into ``position_base`` and drops it, where it ended by ``before_s``;
+    returns False where there is none. One transaction. The sync waits only for its last part, which holds
+    the cursor: a concurrent fold of positions counts the day exactly once. Raises
+    asyncpg.LockNotAvailableError when the table stays locked; the caller tries again later."""
+    async with connection.transaction():
+        days = await partitions.days(connection, _TRADE)
+        if not days:
+            return False
+        first_s = partitions.start_s(days[0])
+        end_s = first_s + partitions.DAY_S
+        if end_s > before_s:
+            return False
+        last = await cursor.last_address(connection)
+        for first in range(1, last + 1, ADDRESSES_AT_ONCE):
+            wallets = first, first + ADDRESSES_AT_ONCE
+            trades = fills_of_wallets(connection, *wallets, contracts, (first_s, end_s))
+            await fold_onto(connection, "position_base", trades)
+        await cursor.hold(connection)
+        await cursor.trades_gone(connection, end_s)
+        await partitions.drop_before(connection, _TRADE, days[0] + timedelta(days=1))
+        return True

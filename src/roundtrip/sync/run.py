@@ -1,32 +1,176 @@
-"""Follows the chain: missing blocks in wide spans, then every new block; recovers from any error."""
+"""Follows the chain: missing blocks in wide spans, then every new block; recovers from any error. Finds
+where the followed chain and the node's chain fork. Reads launches and pools from before the first full
+block: later trades happen there, too."""
 
 import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import asyncpg
 import structlog
 
 from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.block_ranges import ranges
 from roundtrip.chain.blocks.head_feed import Feed
+from roundtrip.chain.blocks.past_logs import LogFilter, LogRange, PastBlock, read_past
 from roundtrip.chain.blocks.span_stream import ForkSeen, spans
-from roundtrip.chain.blocks.spans import BlockRead, NodeLied, read_refs
+from roundtrip.chain.blocks.spans import NO_INPUT, BlockRead, NodeLied, SpanTx, read_refs
 from roundtrip.chain.rpc.background import is_cancelled
-from roundtrip.chain.rpc.client import RpcNode
-from roundtrip.domain.base.errors import NodeFault, RoundtripError
+from roundtrip.chain.rpc.client import RpcCall, RpcNode, quantity
+from roundtrip.domain.base.errors import CannotRun, NodeFault, RoundtripError
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.store.index import cursor
+from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import SYNC_LOCK
+from roundtrip.sync.apply import BEFORE_ALL, CursorMoved, Writer
+from roundtrip.sync.ledger import BlockEvents, LoggedEvent
+from roundtrip.venues import LISTINGS, launchpad
 from roundtrip.venues.base import Contracts
+from roundtrip.venues.decode import Decoder
 
-from .apply import BEFORE_ALL, CursorMoved, Writer
-from .fork import ForkTooDeep, NodeBehind, OtherChain, find_fork_point, read_first_hash
-from .history_backfill import older_width, read_older
+_BATCH_SIZE = 128
+
+
+class NodeBehind(NodeFault):
+    """The node has not reached the followed head yet; it has no other block there."""
+
+    def __init__(self) -> None:
+        super().__init__("the node is behind the index")
+
+
+class ForkTooDeep(Exception):
+    """More blocks were replaced than the limit allows: the sync asks again and does not rewind."""
+
+    def __init__(self, deepest: int) -> None:
+        super().__init__(
+            f"the node's chain differs for more than {deepest} blocks, which is more than a reorg "
+            f"may replace; if"
+            " the node is right, run roundtrip sync --any-fork"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPoint:
+    """``last``: the newest block that both chains have; None: none of the kept ones. ``replaced``: the node
+    has another block after it; False: it has none, so it may only be behind."""
+
+    last: BlockRef | None
+    replaced: bool
+
+
+class OtherChain(CannotRun):
+    """The database follows another chain than the node."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this database holds a different chain than the node's; use another database, or empty "
+            "this one with"
+            " roundtrip forget"
+        )
+
+
+async def read_first_hash(node: RpcNode, chain_id: int) -> str:
+    """The hash of the node's block 0, which must be the parent of its block 1. The database stores it to
+    recognise its chain later. Raises NodeFault, also for another chain id."""
+    (chain,) = await node.batch([RpcCall("eth_chainId", [])], budgeted=False)
+    if quantity(chain) != chain_id:
+        raise NodeFault(f"the node is on chain {quantity(chain)}, not {chain_id}")
+    first, second = await read_refs(node, [0, 1])
+    if first is None:
+        raise NodeFault("the node does not have block 0")
+    if second is not None and second[1] != first[0].hash:
+        raise NodeLied("the node's block 1 does not follow its block 0")
+    return first[0].hash
+
+
+async def find_fork_point(node: RpcNode, kept: Sequence[BlockRef], first: int) -> ForkPoint:
+    """``kept``: followed blocks, oldest first; ``first``: the number of the first block that was ever
+    followed. Raises NodeFault."""
+    last = await _find_last_common(node, kept)
+    number = first - 1 if last is None else last.number
+    # Read both again in one batch: one wrong answer must not cause a rewind.
+    before, after = await read_refs(node, [max(number, 0), number + 1])
+    if last is not None and (before is None or before[0].hash != last.hash):
+        raise NodeLied(f"the node contradicts itself about block {number}")
+    if after is not None and last is not None and after[1] != last.hash:
+        raise NodeLied(f"the node's block {number + 1} does not follow its block {number}")
+    if after is not None and any(block.hash == after[0].hash for block in kept[-_BATCH_SIZE:]):
+        raise NodeLied(f"the node contradicts itself about block {number + 1}")
+    return ForkPoint(last, after is not None)
+
+
+async def _find_last_common(node: RpcNode, kept: Sequence[BlockRef]) -> BlockRef | None:
+    for end in range(len(kept), 0, -_BATCH_SIZE):
+        chunk = kept[max(0, end - _BATCH_SIZE) : end]
+        # Having none of them is no error: the node's chain may be shorter. Every node has block 0.
+        _, *refs = await read_refs(node, [0, *(block.number for block in chunk)])
+        for block, ref in zip(reversed(chunk), reversed(refs), strict=True):
+            if ref is not None and ref[0].hash == block.hash:
+                return block
+    return None
+
+
+_FIRST_BLOCKS = 10_000
+"""All nodes that were tried accept it; it holds a few hundred launches and pools."""
+_MAX_BLOCKS = 200_000
+
+
+def older_width() -> Width:
+    """The adaptive number of older blocks per request."""
+    return Width(_FIRST_BLOCKS, _MAX_BLOCKS)
+
+
+async def read_older(
+    node: RpcNode,
+    contracts: Contracts,
+    writer: Writer,
+    connection: Connection,
+    at: Cursor,
+    width: Width,
+    in_flight: int,
+) -> AsyncGenerator[tuple[int, int], None]:
+    """Reads from the cursor up to the first full block. Yields, after each range (one transaction), the
+    number of its last block and of the facts it added; a caller that stops can resume there later. Raises
+    NodeFault, ForkSeen and CursorMoved."""
+    decoder, last = Decoder(contracts), at.start_number - 1
+    reading = partial(read_past, node, launch_log_filter(contracts))
+    stream = ranges(reading, LogRange.count_logs, at.older_number, last, width, in_flight)
+    async with contextlib.aclosing(stream):
+        async for past in stream:
+            end = past.last
+            if end.number == last and end.hash != at.block.hash:
+                raise ForkSeen(end.number)
+            decoded = [decode_past_block(block, decoder) for block in past.blocks]
+            yield end.number, await writer.append_older(connection, at, decoded, end.number + 1)
+            at = Cursor(at.start_number, at.block, end.number + 1)
+
+
+def launch_log_filter(contracts: Contracts) -> LogFilter:
+    """Selects the logs that list new pools and the steps of launches."""
+    listed = {pair for file in LISTINGS for pair in file.listings(contracts)}
+    listed |= set(launchpad.steps(contracts))
+    return LogFilter(frozenset(address for address, _ in listed), frozenset(topic for _, topic in listed))
+
+
+def decode_past_block(block: PastBlock, decoder: Decoder) -> BlockEvents:
+    """Decodes a block's logs. Only the transactions' hashes are known: each sender is the zero address."""
+    tx_indexes: dict[str, int] = {}
+    events = []
+    for log, tx_hash, log_index in block.logs:
+        event = decoder(log)
+        if event is not None:
+            events.append(LoggedEvent(tx_indexes.setdefault(tx_hash, len(tx_indexes)), log_index, event))
+    transactions = tuple(
+        SpanTx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0", NO_INPUT) for tx_hash in tx_indexes
+    )
+    return BlockEvents(block.ref, transactions, events)
+
 
 _LOCK_TRY_S = 0.25
 _MIN_WAIT_S, _MAX_WAIT_S = 0.2, 5.0

@@ -22,7 +22,7 @@ from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now, 
 from roundtrip.services.boards.newest_verdicts import newest_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.store.boards.exposures import put_insiders
+from roundtrip.store.boards.moving import put_insiders
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate

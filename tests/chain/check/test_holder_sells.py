@@ -29,7 +29,7 @@ from roundtrip.services.engine.check_run import run_check
 from roundtrip.services.engine.holder_sells import UNREAD
 from roundtrip.services.engine.token_check import prepare_inputs
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet import deploy as chain
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built

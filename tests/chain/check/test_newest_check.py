@@ -15,7 +15,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import HistoryParams, at
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from unit.domain.builders import cells, evidence, sold, venue
 
 TOKEN = Address("0x" + "c4" * 20)

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.commands import demo_accounts
 from roundtrip_development.commands.demo_accounts import ACTS, AGE_S, CAST, DemoStage
 from roundtrip_development.devnet.demo.crowd import GIVERS, WINNERS, DemoCrowd, visitor

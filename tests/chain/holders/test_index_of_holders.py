@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.index import addresses, cursor, deployers
+from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.index.prices import past_prices
 from roundtrip_development.devnet.world import Built
 from support.hex_columns import as_address
@@ -50,7 +50,7 @@ async def test_a_launch_and_its_own_places(
         assert launch is not None
         venues = await cursor.venues_of(connection, token, MOST)
         own = await cursor.venues_of(connection, token, len(kinds))
-        paid = await cursor.pools_of(connection, await addresses.id_of(connection, token) or 0, MOST)
+        paid = await cursor.pools_of(connection, await tokens.id_of(connection, token) or 0, MOST)
         assert {pool.at for pool in paid} <= {p.at for p in venues}
     assert own == venues[: len(kinds)]
     assert [pool.kind for pool in own] == kinds

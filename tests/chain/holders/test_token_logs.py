@@ -16,8 +16,8 @@ from roundtrip.chain.holders.token_logs import (
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.token_flows import TokenTx
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.index.addresses import id_of
 from roundtrip.store.index.cursor import pools_of
+from roundtrip.store.index.tokens import id_of
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from unit.venues.logs import HOOK_FEE, TRANSFER

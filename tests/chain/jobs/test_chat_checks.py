@@ -12,7 +12,7 @@ import pytest
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.channels.post import Poster
 from roundtrip.channels.telegram import Telegram
-from roundtrip.config.resources import LIBRARIES
+from roundtrip.config.settings import LIBRARIES
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import ListedToken

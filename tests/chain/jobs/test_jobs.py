@@ -17,7 +17,7 @@ from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
-from roundtrip.store.liquidity.unlocks import put_unlocks
+from roundtrip.store.liquidity.positions import put_unlocks
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.server.rows import Connection

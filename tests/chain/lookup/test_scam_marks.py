@@ -12,7 +12,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.store.community import public_names
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet.world import Built
 from support.made_index import MadeIndex, number_address
 

@@ -19,9 +19,9 @@ from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
-from roundtrip.store.accounts import call_counts, credit_holds
+from roundtrip.store.accounts import call_counts, credits
 from roundtrip.store.accounts.call_counts import CountedCall
-from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
+from roundtrip.store.accounts.credits import HOLD_MS, CreditHold
 from roundtrip.store.server.rows import Connection
 from support.counting import Drawn, Wall, conserved, hashed, key_of, put_account, put_credits
 from support.processes import InTurns
@@ -65,10 +65,10 @@ async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(own: Connectio
     one, other = await paid(own, 3, 5)
     never = await put_account(own, WALLETS[7], "n")
     wanted = asked(one, other, never, one, one, other, one)
-    assert await credit_holds.hold(own, wanted, NOW_MS) == ids(wanted) - ids([wanted[2], wanted[6]])
+    assert await credits.hold(own, wanted, NOW_MS) == ids(wanted) - ids([wanted[2], wanted[6]])
     assert await conserved(own, NOW_MS) == {one: (0, 3, 0), other: (3, 2, 0)}
     wanted = asked(one, other)
-    assert await credit_holds.hold(own, wanted, NOW_MS) == ids(wanted[1:])
+    assert await credits.hold(own, wanted, NOW_MS) == ids(wanted[1:])
     assert await own.fetchval("SELECT count(*) FROM accounts.call") == 0
 
 
@@ -76,13 +76,13 @@ async def test_a_hold_is_spent_or_given_back_and_only_once(own: Connection, aske
     (one,) = await paid(own, 5)
     wanted = asked(*[one] * 4)
     spent, back, both, left = [hold.id for hold in wanted]
-    await credit_holds.hold(own, wanted, NOW_MS)
+    await credits.hold(own, wanted, NOW_MS)
     for _ in range(3):
-        await credit_holds.charge(own, [spent, spent, both])
-        await credit_holds.release(own, [back, back, both, spent])
-        await credit_holds.charge(own, [back])
+        await credits.charge(own, [spent, spent, both])
+        await credits.release(own, [back, back, both, spent])
+        await credits.charge(own, [back])
         assert await conserved(own, NOW_MS) == {one: (2, 1, 2)}
-    await credit_holds.charge(own, [UUID(int=2**100)])
+    await credits.charge(own, [UUID(int=2**100)])
     assert await own.fetchval("SELECT id FROM accounts.hold") == left
 
 
@@ -91,21 +91,21 @@ async def test_a_hold_that_nobody_ended_goes_back_when_its_account_spends_next(
 ) -> None:
     one, other = await paid(own, 2, 1)
     lost = asked(one, one, other)
-    await credit_holds.hold(own, lost, NOW_MS)
+    await credits.hold(own, lost, NOW_MS)
     over_ms = NOW_MS + HOLD_MS
-    assert await credit_holds.hold(own, asked(one), over_ms - 1) == set()
+    assert await credits.hold(own, asked(one), over_ms - 1) == set()
     wanted = asked(one, one, one, at_ms=over_ms)
-    assert await credit_holds.hold(own, wanted, over_ms) == ids(wanted[:2])
+    assert await credits.hold(own, wanted, over_ms) == ids(wanted[:2])
     assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
     # Who had them before comes late.
-    await credit_holds.charge(own, [lost[0].id])
-    await credit_holds.release(own, [lost[1].id])
+    await credits.charge(own, [lost[0].id])
+    await credits.release(own, [lost[1].id])
     assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
 
 
 async def test_a_call_that_is_paid_for_is_written_under_its_minute(own: Connection, asked: Asked) -> None:
     (one,) = await paid(own, 1)
-    await credit_holds.hold(own, asked(one, one, caller="account:1"), NOW_MS)
+    await credits.hold(own, asked(one, one, caller="account:1"), NOW_MS)
     assert await call_counts.recent(own, NOW_MS - 1, NOW_MS, 9) == [("account:1", NOW_MS, 1)]
 
 
@@ -127,11 +127,11 @@ async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(own: Conne
     await call_counts.without_waiting_for_the_disk(own)
     wanted = asked(one, one)
     async with own.transaction():
-        await credit_holds.hold(own, wanted, NOW_MS)
-        await credit_holds.release(own, [wanted[0].id])
-        await credit_holds.charge(own, [wanted[0].id])
+        await credits.hold(own, wanted, NOW_MS)
+        await credits.release(own, [wanted[0].id])
+        await credits.charge(own, [wanted[0].id])
         assert await own.fetchval("SHOW synchronous_commit") == "off"
-        await credit_holds.charge(own, [wanted[1].id])
+        await credits.charge(own, [wanted[1].id])
         assert await own.fetchval("SHOW synchronous_commit") == "on"
     assert await own.fetchval("SHOW synchronous_commit") == "off"
 
@@ -147,9 +147,9 @@ class CreditsInTurns(DatabaseCredits):
         self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
     ) -> set[UUID]:
         async with self.pool.acquire() as connection:
-            await credit_holds.charge(connection, settled)
-            await credit_holds.release(connection, released)
-            return await credit_holds.hold(connection, wanted, now_ms)
+            await credits.charge(connection, settled)
+            await credits.release(connection, released)
+            return await credits.hold(connection, wanted, now_ms)
 
 
 async def asked_of(gate: Gate, key: str) -> Admitted | str:
@@ -220,13 +220,13 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
             connection, [CountedCall("c", NOW_MS, key, chance.choice((DAY, NEXT)), 9) for key in keys]
         )
         wanted = asked(*order)
-        given = await credit_holds.hold(connection, wanted, NOW_MS)
+        given = await credits.hold(connection, wanted, NOW_MS)
         ends = [one.id for one in wanted if one.id in given]
         if turn % 3 == 0:
-            await credit_holds.charge(connection, ends)
+            await credits.charge(connection, ends)
             spent.update(one.account_id for one in wanted if one.id in given)
         elif turn % 3 == 1:
-            await credit_holds.release(connection, ends)
+            await credits.release(connection, ends)
         else:
             await put_credits(connection, order[0], 1)
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, run_s
 
 from roundtrip.api.admission.gate import Admitted
 from roundtrip.store.accounts import credits
-from roundtrip.store.accounts.credit_holds import HOLD_MS
+from roundtrip.store.accounts.credits import HOLD_MS
 from roundtrip.store.server.rows import Connection
 from support.counting import Drawn, conserved, hashed, put_account
 from support.paying_chain import PAY_TO

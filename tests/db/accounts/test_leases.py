@@ -22,8 +22,7 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Account, Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import accounts
-from roundtrip.store.accounts.call_counts import CountedCall, RefundedCall, recent, write
-from roundtrip.store.accounts.leases import LeaseChange, move
+from roundtrip.store.accounts.call_counts import CountedCall, LeaseChange, RefundedCall, move, recent, write
 from roundtrip.store.server.rows import Connection
 from support.counting import Counts, hashed, key_of, put_account
 

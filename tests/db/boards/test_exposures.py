@@ -4,8 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
-from roundtrip.store.boards.exposures import KEPT_FOR, forget, put_insiders, put_leaving, read_exposures
-from roundtrip.store.boards.newest_checks import read_shown_checks
+from roundtrip.store.boards.moving import (
+    KEPT_FOR,
+    forget,
+    put_insiders,
+    put_leaving,
+    read_exposures,
+    read_shown_checks,
+)
 from roundtrip.store.check.evidence import KeptEvidence, keep, latest
 from roundtrip.store.server.rows import Connection
 from unit.venues.network import address

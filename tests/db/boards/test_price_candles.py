@@ -5,14 +5,15 @@ import pytest
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.candles import PRICE_ONE, TradeBucket
 from roundtrip.store.boards.price_candles import (
+    TraderTags,
     main_pools,
     newest_trades,
     read_buckets,
     read_launch_marks,
     read_prices,
+    read_trader_tags,
 )
-from roundtrip.store.boards.trader_tags import TraderTags, read_trader_tags
-from roundtrip.store.index.addresses import id_of, ids_of
+from roundtrip.store.index.tokens import id_of, ids_of
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from support.made_index import MadeIndex, number_address

@@ -7,8 +7,7 @@ from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards import signals
 from roundtrip.store.boards.signals import DeedSum, PoolWithdrawal
 from roundtrip.store.index import tokens
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.venues.base import Log
 from support.tables import appended, begun
 from support.told_blocks import (

@@ -13,9 +13,8 @@ from roundtrip.store.boards import winners
 from roundtrip.store.boards.winners import ClosingTotals, WinnersBoard
 from roundtrip.store.index import cursor
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.maintenance.reset import forget
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.maintenance.backup import forget
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.tables import appended, begun
 from support.told_winners import BEST, DAY_S, DEPLOYER, Won
 

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.proof_input import RecalledWallet
-from roundtrip.store.check import recalled_wallets as store
+from roundtrip.store.check import token_index as store
 from roundtrip.store.server.rows import Connection
 
 TOKEN, OTHER = Address("0x" + "11" * 20), Address("0x" + "22" * 20)

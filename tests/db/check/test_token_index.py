@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import OtherPool
 from roundtrip.domain.check.evidence import DeployerRecord
 from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWallet, TokenIndex
-from roundtrip.store.check import recalled_wallets
+from roundtrip.store.check import token_index
 from roundtrip.store.check.token_index import HolderDraw, IndexedPlace, read_places, read_token_index
 from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection
@@ -36,7 +36,7 @@ async def listed(index: Connection) -> Chain:
     chain = Chain()
     chain.block(sent(v3_opened(LOW, WETH)), sent(v3_opened(LOW, HIGH)))
     await appended(index, await begun(index, chain.parent), chain.blocks)
-    await recalled_wallets.keep(index, LOW, [KEPT], NOW, SINCE)
+    await token_index.keep(index, LOW, [KEPT], NOW, SINCE)
     return chain
 
 

@@ -18,7 +18,7 @@ from roundtrip.services.community.flag_resolution import review_flags
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.community.proven_flags import ProvenParams, proven_calls
 from roundtrip.store.community import flags as calls
-from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.maintenance.backup import forget
 from roundtrip.store.server import jobs
 from support.flagged import HIS_KIN, LP, OTHER, TOKEN, TOKENS, Ground, burns, buys_in_pool
 from support.flagging import CROWD, DOWN_WEI, NOW_WEI, refused, settle

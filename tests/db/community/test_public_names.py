@@ -15,7 +15,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names
 from roundtrip.store.boards.moving import read_origins
 from roundtrip.store.community import public_names
-from roundtrip.store.index import addresses
+from roundtrip.store.index import tokens
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
 from support.databases import needs_one_server
@@ -72,7 +72,7 @@ async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) 
     dice = random.Random(seed)
     wallets = [*BUYERS[:8], *(address(0xD00 + n) for n in range(12))]
     await ground.block(*(buys(one, 0.1, OTHER) for one in wallets[8:16]))
-    numbers = await addresses.ids_of(ground.index, wallets)
+    numbers = await tokens.ids_of(ground.index, wallets)
     # In an order of its own: what is drawn of it is the same each time.
     known = {one: numbers[one] for one in wallets if one in numbers}
     await ground.index.execute("DELETE FROM facts.origin WHERE wallet_id = ANY($1)", list(known.values()))

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older, older, origin, origins_of
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch_row
+from roundtrip.store.server.rows import Connection, as_bytes, fetch_row
 from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))

@@ -24,8 +24,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.store.index import cursor, facts
 from roundtrip.store.index.cursor import BLOCKS_KEPT, CHECKPOINT_BLOCKS, Ids
 from roundtrip.store.server import partitions
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.tables import all_rows
 from unit.venues.logs import NETWORK
 from unit.venues.network import address

@@ -12,7 +12,8 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import cursor, curves, facts, insiders, liquidity, rewind
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.rows import Connection
-from roundtrip.sync import apply, fold_context
+from roundtrip.sync import apply
+from roundtrip.sync import batch as fold_context
 from roundtrip.sync.apply import CursorMoved, Writer
 from support.tables import all_rows, appended, begun, tables
 from support.told_blocks import (
@@ -281,7 +282,7 @@ async def test_old_transfers_are_left_out(index: Connection) -> None:
 
 
 MEMORIES = (
-    "roundtrip.sync.fold_context.MAX_REMEMBERED", "roundtrip.sync.apply.MAX_POSITIONS",
+    "roundtrip.sync.batch.MAX_REMEMBERED", "roundtrip.sync.apply.MAX_POSITIONS",
     "roundtrip.store.index.cursor.MAX_IDS",
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import curves, insiders
 from roundtrip.store.server.rows import Connection
-from roundtrip.sync.rebuild import rebuild
+from roundtrip.sync.position_fold import rebuild
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.inside_expected import Row, deeds_inside, read_table

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from roundtrip.store.server.partitions import DAY_S
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
-from roundtrip.sync.rebuild import rebuild
-from roundtrip.sync.retention import retire_trades
+from roundtrip.sync.position_fold import rebuild, retire_trades
 from support.tables import appended, begun, tables
 from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK

@@ -10,8 +10,7 @@ from roundtrip.store.index.positions import PositionKey
 from roundtrip.store.server.partitions import DAY_S
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import refold
-from roundtrip.sync.rebuild import rebuild
-from roundtrip.sync.retention import retire_trades
+from roundtrip.sync.position_fold import rebuild, retire_trades
 from support.tables import appended, begun, tables
 from support.told_blocks import Chain, MadeUp, bought, launched, sent
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH

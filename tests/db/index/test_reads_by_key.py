@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.store.server.distribute import NoWorkers, distribute
+from roundtrip.store.server.migrate import NoWorkers, distribute
 from roundtrip.store.server.partitions import DAILY, ensure
 from roundtrip.store.server.rows import Connection
 from support.databases import needs_one_server

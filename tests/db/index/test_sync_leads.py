@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.store.server.sync_lock import LET_GO, SYNC_LOCK, leader, name_of_sync
-from roundtrip.sync.fork import OtherChain
+from roundtrip.sync.run import OtherChain
 from support.scripted_chain import ScriptedChain
 from support.syncs import Ground, Hints, ground_in
 from support.tables import emptied, tables

@@ -8,8 +8,8 @@ import pytest
 
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.store.index import cursor as chain
-from roundtrip.store.maintenance.reset import StillFollowed, forget
-from roundtrip.sync.fork import ForkTooDeep, NodeBehind, OtherChain
+from roundtrip.store.maintenance.backup import StillFollowed, forget
+from roundtrip.sync.run import ForkTooDeep, NodeBehind, OtherChain
 from support.scripted_chain import CHAIN_SENDER, Answers, ScriptedChain
 from support.syncs import WAIT_S, Ground, ground_in
 from support.tables import tables

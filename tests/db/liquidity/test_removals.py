@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.removals import Removal
 from roundtrip.domain.verdicts.stream_position import StreamPosition
 from roundtrip.services.verdicts.news import DatabaseNews
-from roundtrip.store.liquidity.removals import read_removals, read_removals_between
+from roundtrip.store.liquidity.positions import read_removals, read_removals_between
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch.happenings import IndexedBlock, read_happenings
 from roundtrip.venues.base import Log

@@ -22,8 +22,7 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.index import cursor
-from roundtrip.store.maintenance.backup import BackupError, _split_password, back_up
-from roundtrip.store.maintenance.reset import FORGOTTEN
+from roundtrip.store.maintenance.backup import FORGOTTEN, BackupError, _split_password, back_up
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.sync.apply import Writer

@@ -22,7 +22,7 @@ from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts
-from roundtrip.sync import retention
+from roundtrip.sync import position_fold
 from roundtrip.sync.position_fold import fold_onto
 from roundtrip.venues.base import Contracts
 from support.alerting import accounts
@@ -132,7 +132,7 @@ async def test_while_a_day_is_folded_the_sync_goes_on(
             probed.append(await other.fetchval("SELECT number FROM facts.cursor FOR UPDATE NOWAIT"))
             await other.execute("LOCK facts.trade IN SHARE UPDATE EXCLUSIVE MODE")
 
-    monkeypatch.setattr(retention, "fold_onto", probes)
+    monkeypatch.setattr(position_fold, "fold_onto", probes)
     ground = Ground(pool, chain.blocks[-1].ref.timestamp_s)
     for _ in range(5):
         await run_of(ground)

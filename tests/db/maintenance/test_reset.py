@@ -12,15 +12,15 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.scorecard.scorecard import VerdictScore
-from roundtrip.store.boards.exposures import put_insiders
-from roundtrip.store.check import evidence, recalled_wallets
+from roundtrip.store.boards.moving import put_insiders
+from roundtrip.store.check import evidence, token_index
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.index import cursor
 from roundtrip.store.index.origins import OlderOrigin, keep_older
-from roundtrip.store.liquidity.unlocks import put_unlocks
-from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT, StillFollowed, forget
+from roundtrip.store.liquidity.positions import put_unlocks
+from roundtrip.store.maintenance.backup import FORGOTTEN, KEPT, StillFollowed, forget
 from roundtrip.store.scorecard import scorecard
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict
 from roundtrip.store.server import jobs, partitions
@@ -28,7 +28,7 @@ from roundtrip.store.server.partitions import DAY_S
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
-from roundtrip.sync.retention import retire_trades
+from roundtrip.sync.position_fold import retire_trades
 from support.tables import appended, begun, tables
 from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK
@@ -57,7 +57,7 @@ async def rest_is_there(index: Connection) -> None:
     row_id = await evidence.keep(index, TOKEN, kept)
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
     recalled = RecalledWallet("0x" + "aa" * 20, "0x" + "00" * 32, 3)
-    await recalled_wallets.keep(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
+    await token_index.keep(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
     await keep_older(index, TOKEN, OlderOrigin(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)
     await books.save_book(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))

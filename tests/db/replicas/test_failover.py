@@ -20,7 +20,7 @@ from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts
 from roundtrip.store.server import connections, jobs
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
 from support.counting import Drawn, Wall, conserved, key_of, put_account, put_credits

@@ -21,7 +21,7 @@ from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
 from roundtrip.services.scorecard.real_trades import MAX_WALLETS, PlainTrade
 from roundtrip.services.scorecard.settlement import MAX_VERDICTS, WAITS_S, SettlementRun, score_verdicts
 from roundtrip.store.check import evidence as kept
-from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.maintenance.backup import forget
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.scorecard.scorecard import ScoredVerdict

@@ -12,7 +12,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import accounts
 from roundtrip.store.server import connections
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from support.databases import connected, needs_one_server
 
 WAIT_S = 20.0

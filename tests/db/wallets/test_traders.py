@@ -9,12 +9,11 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
+from roundtrip.store.check import token_index
+from roundtrip.store.check.token_index import traders_holding
 from roundtrip.store.index import deployers
 from roundtrip.store.index.deployers import DeployerTrades
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
-from roundtrip.store.wallets import traders
-from roundtrip.store.wallets.traders import traders_holding
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.databases import needs_one_server
 from unit.venues.network import address
 
@@ -103,7 +102,7 @@ async def test_of_a_token_with_very_many_some_are_looked_at_from_anywhere(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the first nor the last so many can crowd the others out."""
-    monkeypatch.setattr(traders, "MAX_LOOKED_AT", 60)
+    monkeypatch.setattr(token_index, "MAX_LOOKED_AT", 60)
     rows = some_rows(Random(3), 500)
     await put(connection, 77, rows)
     place = {row.wallet: n for n, row in enumerate(rows)}
@@ -125,7 +124,7 @@ async def test_a_million_holders_are_not_read_through(
 ) -> None:
     """Every scan of positions follows the index that has a token's traders in order, and stops early, also
     where the database knows nothing of how many there are."""
-    monkeypatch.setattr(traders, "MAX_LOOKED_AT", 50)
+    monkeypatch.setattr(token_index, "MAX_LOOKED_AT", 50)
     await put(connection, 77, some_rows(Random(1), 3000))
     others = "SELECT n, n % 900, 5, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1"
     await connection.execute(

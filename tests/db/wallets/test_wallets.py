@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
 from roundtrip.domain.wallets.linked import MIN_SHARED, WINDOW_BLOCKS, WINDOW_S
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.store.wallets import linked, wallets
 from support.made_index import MadeIndex, number_address
 from support.tables import all_rows, appended, begun, emptied

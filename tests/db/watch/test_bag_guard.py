@@ -15,8 +15,7 @@ from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
 from roundtrip.jobs.alerts.drafts import enqueue_checks
 from roundtrip.jobs.alerts.loop import AlertLoop, AlertParts
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.store.watch import bags
 from support.alert_ground import Ground
 from support.alerting import accounts, amiss, wished

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.store.index import cursor as chain
-from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.maintenance.backup import forget
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from roundtrip.sync.apply import Writer

@@ -14,8 +14,8 @@ from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.jobs.kinds.unlocks import unlocks
 from roundtrip.services.liquidity.unlocks import MAX_UNLOCKS, list_unlocks
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.store.index.addresses import id_of
-from roundtrip.store.liquidity.unlocks import put_unlocks, read_coming, read_coming_of
+from roundtrip.store.index.tokens import id_of
+from roundtrip.store.liquidity.positions import put_unlocks, read_coming, read_coming_of
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches

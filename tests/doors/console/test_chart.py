@@ -11,7 +11,7 @@ import pytest
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages.chart import draw_line, shorten_price
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet.world import Built
 from support.console_house import House, house_of
 from support.keys import Clock

@@ -16,7 +16,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import MAX_A_DAY, MAX_OPEN, WEEK_S, Kind
 from roundtrip.domain.community.marks import MAX_MARKS
 from roundtrip.store.community import flags as calls
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet.world import Built
 from support.console_house import House, house_of
 from support.flagged import TOKEN, Ground, emptied_accounts

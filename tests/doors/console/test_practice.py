@@ -18,8 +18,7 @@ from roundtrip.services.practice.pricing import SELL_FAILS
 from roundtrip.services.practice.schema import PracticeAccount
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
-from roundtrip.store.watch.bag_changes import BagToken
-from roundtrip.store.watch.bag_values import OwnTrade, PastTrade
+from roundtrip.store.watch.bag_changes import BagToken, OwnTrade, PastTrade
 from roundtrip_development.devnet.world import Built
 from support.answers import build_answer
 from support.console_account import Account, signed_in

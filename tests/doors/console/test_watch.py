@@ -17,7 +17,7 @@ from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.alert_rows import AlertRow
 from roundtrip.services.watch.rule_backtest import MAX_BARS, bars_of, step_of
-from roundtrip.store.liquidity.unlocks import put_unlocks
+from roundtrip.store.liquidity.positions import put_unlocks
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts, happenings
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult

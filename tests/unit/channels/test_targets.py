@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.channels.address_policy import is_global
-from roundtrip.channels.targets import MAX_CHARACTERS, BadTarget, Target, parse_target
+from roundtrip.channels.targets import MAX_CHARACTERS, BadTarget, Target, is_global, parse_target
 
 
 @pytest.mark.parametrize(

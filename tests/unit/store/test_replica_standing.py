@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.config.settings import Settings
-from roundtrip.store.replicas.standing import (
+from roundtrip.store.replicas.pools import (
     FORGIVEN_S,
     LONGEST_LEAVE_S,
     MAX_BEHIND_S,

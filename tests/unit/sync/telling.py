@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address
-from roundtrip.sync.batch import Batch
-from roundtrip.sync.fold_context import FoldContext
+from roundtrip.sync.batch import Batch, FoldContext
 from roundtrip.sync.ledger import BatchFold, decode_blocks, list_missing
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder

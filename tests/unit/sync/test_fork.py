@@ -9,7 +9,7 @@ from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.sync.fork import ForkPoint, find_fork_point, read_first_hash
+from roundtrip.sync.run import ForkPoint, find_fork_point, read_first_hash
 from support.told_blocks import Chain
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.domain.base.events import ActiveDepth, LiquidityChange
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.sync.fold_context import FoldContext
+from roundtrip.sync.batch import FoldContext
 from roundtrip.sync.ledger import BatchFold, decode_blocks, list_missing
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder

@@ -33,7 +33,7 @@ from roundtrip.services.support.index_reader import Nothing, accounts
 from roundtrip.services.watch.rules import FollowParams, RuleParams, create_rule, follow_wallet
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.community import flags, public_names
-from roundtrip.store.index import addresses, cursor, tokens
+from roundtrip.store.index import cursor, tokens
 from roundtrip.store.wallets import wallets
 from roundtrip.store.watch import alert_cursor
 from roundtrip_development.devnet.actors import DUMPER
@@ -148,7 +148,7 @@ async def _flag(stage: DemoStage) -> None:
     async with accounts(stage.ctx) as connection:
         index_cursor = await cursor.cursor(connection)
         assert index_cursor is not None
-        launches = await wallets.launches(connection, await addresses.id_of(connection, wallet) or 0)
+        launches = await wallets.launches(connection, await tokens.id_of(connection, wallet) or 0)
         launch = next(
             candidate
             for candidate in launches

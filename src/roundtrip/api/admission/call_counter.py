@@ -19,10 +19,16 @@ from roundtrip.api.admission.leases import (
     DedicatedConnection,
 )
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.store.accounts import call_counts, leases
-from roundtrip.store.accounts.call_counts import KEPT_MS, CountedCall, LiveKey, RefundedCall
-from roundtrip.store.accounts.leases import AccountDay, LeaseChange
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.accounts import call_counts
+from roundtrip.store.accounts.call_counts import (
+    KEPT_MS,
+    AccountDay,
+    CountedCall,
+    LeaseChange,
+    LiveKey,
+    RefundedCall,
+)
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 from .minute_limits import MAX_LOADED, WINDOW_MS
 
@@ -84,9 +90,9 @@ class DatabaseCalls:
     async def move_leases(
         self, changes: Sequence[LeaseChange], minutes: Mapping[tuple[str, int], int]
     ) -> dict[AccountDay, int]:
-        """As ``leases.move``."""
+        """As ``call_counts.move``."""
         async with self.connection.acquire() as connection:
-            return await leases.move(connection, changes, minutes)
+            return await call_counts.move(connection, changes, minutes)
 
     async def recent(self, now_ms: int) -> RecentCalls:
         """Calls of the last minute."""

@@ -17,9 +17,9 @@ import asyncpg
 
 from roundtrip.api.admission.leases import MAX_AT_ONCE, MAX_WAITING, BatchWriter, DedicatedConnection
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.store.accounts import credit_holds
-from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.accounts import credits as credit_holds
+from roundtrip.store.accounts.credits import HOLD_MS, CreditHold
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 
 class CreditStore(Protocol):

@@ -18,7 +18,7 @@ from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripErr
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
-from roundtrip.store.accounts.credit_holds import CreditHold
+from roundtrip.store.accounts.credits import CreditHold
 
 from .call_counter import CallCounter, DatabaseCalls
 from .credit_spender import CreditSpender, DatabaseCredits

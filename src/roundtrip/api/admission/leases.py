@@ -15,8 +15,8 @@ import structlog
 
 from roundtrip.api.request.callers import start_detached_task
 from roundtrip.store.accounts import call_counts
-from roundtrip.store.accounts.leases import AccountDay, LeaseChange
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.accounts.call_counts import AccountDay, LeaseChange
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 MAX_LEASED = 64

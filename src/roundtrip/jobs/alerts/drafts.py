@@ -18,7 +18,7 @@ from roundtrip.domain.watch.rules import Happening
 from roundtrip.jobs.engine.loop import describe_error
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
-from roundtrip.store.watch import alerts, bag_pools, bags, watches
+from roundtrip.store.watch import alerts, bag_changes, bags, watches
 from roundtrip.store.watch.alert_cursor import MinuteCount, MinuteKey, UntoldMinute
 from roundtrip.store.watch.bags import BagHolder
 from roundtrip.store.watch.watches import WatchChange
@@ -39,7 +39,7 @@ async def holders_to_alert(
             alerted[i] = sources
     # Drains are weighed last: most tokens have no account that holds them.
     drains = [i for i in alerted if happenings[i].verb == "draining"]
-    weighed = await bag_pools.weigh_drains(connection, contracts, [happenings[i] for i in drains])
+    weighed = await bag_changes.weigh_drains(connection, contracts, [happenings[i] for i in drains])
     for i, weights in zip(drains, weighed, strict=True):
         if weights is not None and not pool_matters(*weights):
             del alerted[i]

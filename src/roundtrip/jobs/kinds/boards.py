@@ -26,12 +26,11 @@ from roundtrip.jobs.engine.worker import Effect, node_answers
 from roundtrip.services.boards.graduating_soon import MAX_SHOWN, TRADED_WITHIN_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
-from roundtrip.store.boards.exposures import read_exposures
-from roundtrip.store.boards.newest_checks import read_checks
+from roundtrip.store.boards.moving import read_checks, read_exposures
 from roundtrip.store.boards.winners import count_board, counted_to, keep
 from roundtrip.store.index import curves
-from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.index.cursor import cursor
+from roundtrip.store.index.tokens import addresses_of
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection

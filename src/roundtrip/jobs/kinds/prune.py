@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.boards import exposures
+from roundtrip.store.boards import moving
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor, insiders
 from roundtrip.store.practice import practice
@@ -16,7 +16,7 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, watches
-from roundtrip.sync.retention import retire_trades
+from roundtrip.sync.position_fold import retire_trades
 
 KEPT_DAYS: dict[Daily, int] = {"facts.transfer": 7, "facts.liquidity": 90}
 INSIDE_KEPT_DAYS = 8
@@ -34,7 +34,7 @@ async def prune(ctx: Context, job: Job) -> Effect:
 
     async def step(connection: Connection) -> None:
         await jobs.forget_failed(connection, now - FAILED_KEPT)
-        await exposures.forget(connection, now - exposures.KEPT_FOR)
+        await moving.forget(connection, now - moving.KEPT_FOR)
         may_be_more = (
             await _drop_books(connection, now)
             or await _drop_alerts(connection, now)

@@ -17,7 +17,7 @@ from roundtrip.services.cards.newest_check import ChatChecks
 from roundtrip.services.delivery.channels import NO_CODE, link
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import ChatUpdates
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 LOCK = 4663_0013

@@ -28,7 +28,7 @@ from roundtrip.services.wallets.history import search_archive
 from roundtrip.store.holders import books
 from roundtrip.store.index import origins, tokens
 from roundtrip.store.index.cursor import cursor
-from roundtrip.store.liquidity.unlocks import read_first_unlock, read_watchers
+from roundtrip.store.liquidity.positions import read_first_unlock, read_watchers
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection

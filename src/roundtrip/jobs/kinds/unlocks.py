@@ -9,7 +9,7 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
-from roundtrip.store.liquidity.unlocks import read_alerted, read_coming, read_watched, read_watchers
+from roundtrip.store.liquidity.positions import read_alerted, read_coming, read_watched, read_watchers
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection

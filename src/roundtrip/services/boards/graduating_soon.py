@@ -20,13 +20,12 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_verdict
-from roundtrip.store.boards.newest_checks import read_shown_checks
+from roundtrip.store.boards.moving import read_shown_checks
 from roundtrip.store.index import curves, deployers
-from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.curves import CurveProgress
 from roundtrip.store.index.deployers import DeployerLaunches
-from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.index.tokens import Label, addresses_of, labels
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts, quote_name
 

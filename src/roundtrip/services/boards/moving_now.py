@@ -42,8 +42,8 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_verdict
 from roundtrip.store.boards import market_figures, moving
-from roundtrip.store.boards.exposures import read_exposures
 from roundtrip.store.boards.market_figures import MarketDepth, PriceLine
+from roundtrip.store.boards.moving import read_exposures
 from roundtrip.store.index import prices, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.prices import PastPrices

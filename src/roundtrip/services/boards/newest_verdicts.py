@@ -10,7 +10,7 @@ from roundtrip.domain.market.moving import SELLS, TRAP, TokenChecks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, TokenNamed, present_token, reading, when
 from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
-from roundtrip.store.boards import newest_checks
+from roundtrip.store.boards import moving
 from roundtrip.store.index.tokens import labels_of
 
 MAX_SHOWN = 12
@@ -44,11 +44,11 @@ class NewestVerdicts(msgspec.Struct, frozen=True, rename="camel"):
 async def newest_verdicts(ctx: Context, params: Nothing) -> UseCaseAnswer[NewestVerdicts]:
     """The answer. Raises ServiceFull."""
     async with reading(ctx) as (connection, cursor):
-        newest = await newest_checks.read_newest(connection, _LOOKED_AT)
+        newest = await moving.read_newest(connection, _LOOKED_AT)
         # Each token once, at its newest check: a dict keeps the place of a key that comes again.
         asked = dict.fromkeys(check.token for check in newest if check.asked)
         tokens = list(asked | dict.fromkeys(check.token for check in newest))[:_MAX_TOKENS]
-        checks = await newest_checks.read_shown_checks(connection, tokens)
+        checks = await moving.read_shown_checks(connection, tokens)
         names = await labels_of(connection, tokens)
     now_s = ctx.now_s()
     rows: list[NewestVerdict] = []

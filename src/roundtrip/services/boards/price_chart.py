@@ -41,16 +41,16 @@ from roundtrip.store.boards.price_candles import (
     MainPool,
     NewestTrade,
     PastPrice,
+    TraderTags,
     main_pools,
     newest_trades,
+    read_trader_tags,
 )
-from roundtrip.store.boards.trader_tags import TraderTags, read_trader_tags
 from roundtrip.store.check.evidence import past_verdicts
-from roundtrip.store.index.addresses import addresses_of, id_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.prices import past_prices
-from roundtrip.store.index.tokens import Label, labels_of
-from roundtrip.store.liquidity.removals import read_removals
+from roundtrip.store.index.tokens import Label, addresses_of, id_of, labels_of
+from roundtrip.store.liquidity.positions import read_removals
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch.watches import follows_of
 from roundtrip.venues.base import quote_name

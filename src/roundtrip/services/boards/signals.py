@@ -39,12 +39,11 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
 from roundtrip.store.boards import signals as store
-from roundtrip.store.boards.newest_checks import read_shown_checks
+from roundtrip.store.boards.moving import read_shown_checks
 from roundtrip.store.boards.signals import MAX_DEEDS, DeedSum, LaunchedAgain, PoolWithdrawal, SignalDeed
 from roundtrip.store.index import deployers, vitals
-from roundtrip.store.index.addresses import addresses_of, ids_of
 from roundtrip.store.index.cursor import Cursor, newest_prices
-from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.index.tokens import Label, addresses_of, ids_of, labels
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 

@@ -31,12 +31,12 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import AnswerText, HistoryParams, Symbol, at
 from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.look_alikes import find_look_alike
-from roundtrip.store.boards.exposures import read_exposures
+from roundtrip.store.boards.moving import read_exposures
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.index import tokens
 from roundtrip.store.index.tokens import Label
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 OLD_S = 86_400
 """Age from which a check that went well proves nothing any more."""

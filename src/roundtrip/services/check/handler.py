@@ -28,7 +28,7 @@ from roundtrip.services.runtime.newest_block import MAX_AHEAD, block_missing_err
 from roundtrip.services.support.answer_fields import at, scam_text
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 from .card import CheckCard, read_card
 from .proof_schema import encode_proof_inputs

@@ -15,7 +15,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import AddressText
 from roundtrip.store.check import evidence as evidence_store
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 from .card import CheckCard, read_card
 

@@ -17,7 +17,7 @@ from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import AddressText, at
 from roundtrip.store.check import evidence as evidence_store
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 from .handler import check
 from .proof_schema import CheckProof, ProofBlock, RpcRequest, present

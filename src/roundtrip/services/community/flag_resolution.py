@@ -19,8 +19,8 @@ from roundtrip.store.community import flag_facts
 from roundtrip.store.community import flags as store
 from roundtrip.store.community.flag_facts import RemovedLiquidity
 from roundtrip.store.community.flags import FlagProof, FlagReview, WaitingFlag
-from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import id_of, ids_of
 from roundtrip.store.server.rows import Connection
 
 from .flag_token import without_kin

@@ -43,9 +43,8 @@ from roundtrip.store.boards import moving, reference_pools
 from roundtrip.store.community import flag_facts, flags
 from roundtrip.store.community import flags as store
 from roundtrip.store.community.flags import OwnFlag
-from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.index.tokens import Label, id_of, ids_of, labels
 from roundtrip.store.server.rows import Connection
 
 _DRAWS = 3

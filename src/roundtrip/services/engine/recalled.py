@@ -11,7 +11,7 @@ from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.venue_reading import VenueReading, read_venue
 from roundtrip.services.support.answer_fields import at
-from roundtrip.store.check import recalled_wallets
+from roundtrip.store.check import token_index
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues import BY_KIND
 
@@ -25,7 +25,7 @@ async def keep_recalled(
     """Stores the wallets of this check that met a refusal or a loss."""
     kept, now = wallets_to_recall(evidence, inputs, policy), at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)
-    await recalled_wallets.keep(connection, evidence.token, kept, now, since)
+    await token_index.keep(connection, evidence.token, kept, now, since)
 
 
 def wallets_to_recall(evidence: Evidence, inputs: CheckInputs, policy: Policy) -> set[RecalledWallet]:

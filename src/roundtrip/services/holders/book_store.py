@@ -12,7 +12,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.server import jobs
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.jobs import PendingJob
 from roundtrip.store.server.rows import Connection
 

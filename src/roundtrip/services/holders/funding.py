@@ -21,7 +21,7 @@ from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.wallets import linked
 from roundtrip.store.wallets.linked import FirstEth
 

@@ -50,11 +50,10 @@ from roundtrip.services.support.answer_fields import AnswerText, Reverts, at, re
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.money import AssetAmount, amount, symbol_of
-from roundtrip.store.boards.exposures import put_leaving
+from roundtrip.store.boards.moving import put_leaving
 from roundtrip.store.index import origins
-from roundtrip.store.liquidity.positions import read_positions
-from roundtrip.store.liquidity.unlocks import put_unlocks
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.liquidity.positions import put_unlocks, read_positions
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.positions import is_nft
 

@@ -11,8 +11,8 @@ from roundtrip.domain.liquidity.unlocks import CALENDAR_S, ComingUnlock, describ
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing, looking, when
-from roundtrip.store.index.addresses import id_of
-from roundtrip.store.liquidity.unlocks import read_coming_of
+from roundtrip.store.index.tokens import id_of
+from roundtrip.store.liquidity.positions import read_coming_of
 from roundtrip.store.watch.bag_changes import list_held
 
 MAX_UNLOCKS = 200

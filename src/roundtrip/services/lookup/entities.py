@@ -21,7 +21,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.transaction.account import AllowanceGiven, DecodedLog, KnownMarket
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
-from roundtrip.store.index import addresses, cursor, tokens
+from roundtrip.store.index import cursor, tokens
 from roundtrip.store.index.tokens import Label
 from roundtrip.venues import amm_v3, amm_v4, launchpad, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
@@ -68,7 +68,7 @@ async def load_from_index(ctx: Context, logs: Sequence[tuple[int, DecodedLog]]) 
             entities.quotes = await cursor.launch_quotes(connection)
             named += [side for pool in pools.values() for side in (pool.token, pool.quote)]
             wanted = list(dict.fromkeys(named))[:_MAX_LOOKED_UP]
-            ids = await addresses.ids_of(connection, wanted)
+            ids = await tokens.ids_of(connection, wanted)
             labels = await tokens.labels(connection, list(ids.values()))
     except ServiceFull:
         return entities

@@ -60,7 +60,7 @@ from roundtrip.services.support.money import AssetAmount, amount
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import MAX_COMPARED
 from roundtrip.store.index.prices import PastPrices, TradedWorth, past_prices, traded_worths
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.venues.account_events import AccountEventReader
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS

@@ -58,11 +58,11 @@ from roundtrip.services.support.index_reader import looking, present_token, quot
 from roundtrip.services.support.look_alikes import LookAlikeAnswer, find_look_alike
 from roundtrip.store.community import public_names
 from roundtrip.store.community.public_names import Bearer
-from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
+from roundtrip.store.index import cursor, deployers, origins, tokens
 from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
-from roundtrip.store.liquidity.removals import read_removals
+from roundtrip.store.liquidity.positions import read_removals
 from roundtrip.store.wallets import look_up
 from roundtrip.store.wallets.look_up import LaunchFound
 from roundtrip.venues.base import quote_name
@@ -155,7 +155,7 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
 
 async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
     async with reading(ctx) as (connection, index_cursor):
-        address_id = await addresses.id_of(connection, address)
+        address_id = await tokens.id_of(connection, address)
         ids = [] if address_id is None else [address_id]
         labels = await tokens.labels(connection, ids)
         launch = (await look_up.launches_of(connection, ids)).get(address_id or 0)
@@ -163,7 +163,7 @@ async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
         pool_label = None if pool is None else await read_label(connection, pool.token)
         pool_launch = None
         if pool is not None:
-            pool_id = await addresses.id_of(connection, pool.token) or 0
+            pool_id = await tokens.id_of(connection, pool.token) or 0
             pool_launch = (await look_up.launches_of(connection, [pool_id])).get(pool_id)
         origin = await origins.origin(connection, address)
         has_traded = address_id is not None and await look_up.has_traded(connection, address_id)

@@ -26,8 +26,8 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored
-from roundtrip.store.boards.newest_checks import read_shown_checks
-from roundtrip.store.index import addresses, deployers, tokens
+from roundtrip.store.boards.moving import read_shown_checks
+from roundtrip.store.index import deployers, tokens
 from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label, labels_of
 from roundtrip.store.server.rows import Connection
@@ -259,7 +259,7 @@ def build_answer(
 
 async def read_label(connection: Connection, token: Address) -> Label:
     """The indexed label of a token; an empty one where it is not indexed."""
-    token_id = await addresses.id_of(connection, token)
+    token_id = await tokens.id_of(connection, token)
     labels = {} if token_id is None else await tokens.labels(connection, [token_id])
     return labels.get(token_id or 0) or Label(token, None, None, None, None)
 

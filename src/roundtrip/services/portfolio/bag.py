@@ -40,7 +40,7 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued, worth_in_parts
-from roundtrip.store.index import addresses, tokens
+from roundtrip.store.index import tokens
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.rows import Connection
@@ -484,7 +484,7 @@ async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCase
 
 async def _read_bag(connection: Connection, wallet: Address, index_cursor: Cursor) -> BagRecord:
     # 0 is the id of no address: a wallet in no indexed fact gets empty results.
-    wallet_id = await addresses.id_of(connection, wallet) or 0
+    wallet_id = await tokens.id_of(connection, wallet) or 0
     held = await bag_changes.list_held(connection, wallet_id, MAX_HELD + 1)
     shown = held[:MAX_HELD]
     then, now = await bag_changes.checks(connection, shown)

@@ -13,11 +13,10 @@ from roundtrip.services.support.index_reader import Nothing, reading, when
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.support.shown_verdict import ShownVerdict, read_states
 from roundtrip.store.boards.price_candles import main_pools
-from roundtrip.store.index import addresses, tokens
+from roundtrip.store.index import tokens
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import bag_changes, bags
-from roundtrip.store.watch.bag_changes import BagToken
-from roundtrip.store.watch.bag_values import OwnTrade, PastTrade, read_own_trades, read_past_trades
+from roundtrip.store.watch.bag_changes import BagToken, OwnTrade, PastTrade, read_own_trades, read_past_trades
 
 STEP_S, STEPS = 6 * 3600, 28
 MAX_DRAWN = 20
@@ -59,7 +58,7 @@ async def bag_past(ctx: Context, params: Nothing, account: Account) -> UseCaseAn
     async with reading(ctx) as (connection, cursor):
         newest_s = cursor.block.timestamp_s
         times_s = [newest_s - STEP_S * step for step in range(STEPS, -1, -1)]
-        wallet_id = await addresses.id_of(connection, account.wallet) or 0
+        wallet_id = await tokens.id_of(connection, account.wallet) or 0
         held = await bag_changes.list_held(connection, wallet_id, GUARD.most_held)
         labels = await tokens.labels(connection, [token.token_id for token in held])
         guards = await _read_guards(connection, [label.address for label in labels.values()], ctx.now_s())

@@ -42,7 +42,7 @@ from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued, worth
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import KeptTrade, Slot, StoredPosition, WeekResult
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 

@@ -22,8 +22,7 @@ from roundtrip.services.support.index_reader import (
     quote_token,
     when,
 )
-from roundtrip.store.index.addresses import ids_of
-from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.index.tokens import Label, ids_of, labels
 from roundtrip.store.practice import league as boards
 from roundtrip.store.practice import league as league_store
 from roundtrip.store.practice.league import LeagueCounts, LeagueRank

@@ -18,7 +18,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import accounts
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import RecentTrades, Repeat, StoredPosition, TradeNotes
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 A = TypeVar("A", bound=msgspec.Struct)

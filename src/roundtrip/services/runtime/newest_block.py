@@ -11,7 +11,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 A = TypeVar("A")
 

@@ -21,7 +21,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holding_sells import NO_PLACE
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.boards import moving
-from roundtrip.store.index.addresses import ids_of
+from roundtrip.store.index.tokens import ids_of
 from roundtrip.store.scorecard import real_trades as store
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues import abi, erc20

@@ -17,7 +17,7 @@ from roundtrip.domain.scorecard.scorecard import SIZE, RealTrade, VerdictClaim, 
 from roundtrip.services.engine.holder_sells import insiders
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
-from roundtrip.store.index.addresses import id_of
+from roundtrip.store.index.tokens import id_of
 from roundtrip.store.scorecard import real_trades as store
 from roundtrip.store.scorecard.real_trades import IndexedTrade
 from roundtrip.store.scorecard.scorecard import StoredVerdict

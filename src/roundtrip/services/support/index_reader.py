@@ -16,7 +16,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import AnswerText, Name, Symbol, says
 from roundtrip.store.index.cursor import Cursor, cursor
 from roundtrip.store.index.tokens import Label
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 _DATABASE_S = 5.0

@@ -9,7 +9,7 @@ import msgspec
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
 from roundtrip.services.support.index_reader import TokenNamed, present_token
-from roundtrip.store.boards.newest_checks import read_shown_checks
+from roundtrip.store.boards.moving import read_shown_checks
 from roundtrip.store.index.tokens import labels_of
 from roundtrip.store.server.rows import Connection
 

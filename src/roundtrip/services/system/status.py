@@ -22,7 +22,7 @@ from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import Nothing, looking, when
 from roundtrip.store.index import vitals as backlog
 from roundtrip.store.index.cursor import Cursor, cursor
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 SLOW_JOBS_S = 300

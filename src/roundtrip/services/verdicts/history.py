@@ -15,7 +15,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import QUOTED, CodeText, HistoryParams, LevelText, says
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import MAX_COMPARED
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 
 MAX_CHANGES = 50
 _READ_S = 5.0

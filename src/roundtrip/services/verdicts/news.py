@@ -20,8 +20,8 @@ from roundtrip.services.support.alert_rows import rows as alert_rows
 from roundtrip.services.support.answer_fields import CodeText, LevelText, Sentence, read_address, says
 from roundtrip.services.support.index_reader import looking, when
 from roundtrip.store.accounts import accounts as account_store
-from roundtrip.store.liquidity.removals import read_removals_between
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.liquidity.positions import read_removals_between
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.verdicts import news as news_store
 from roundtrip.store.verdicts.news import AlertNews, CheckNews

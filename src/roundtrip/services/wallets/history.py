@@ -20,11 +20,11 @@ from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.support.index_reader import eth, reading, when
 from roundtrip.services.wallets.history_answer import WalletBeginning, WalletHistory, WalletRecord, present
 from roundtrip.store.community import public_names
-from roundtrip.store.index import addresses, deployers, origins, tokens
+from roundtrip.store.index import deployers, origins, tokens
 from roundtrip.store.index.cursor import Cursor, cursor
 from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
-from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
 from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, BoardPlace, ProfitDay
@@ -127,7 +127,7 @@ async def read_history(
     beginning = await _read_origin(ctx, wallet)
     async with reading(ctx) as (connection, index_cursor):
         # 0 is the id of no address: a wallet in no indexed fact gets empty results.
-        wallet_id = await addresses.id_of(connection, wallet) or 0
+        wallet_id = await tokens.id_of(connection, wallet) or 0
         record = await _read_record(connection, ctx, wallet, wallet_id, index_cursor, beginning.origin)
         beside = await read_beside(connection, wallet_id)
     head, views = await _read_views(ctx, wallet, record)
@@ -163,7 +163,7 @@ async def _read_record(
     since_s = now_s - RECENT_S
     family = 0
     if origin is not None and origin.funder is not None:
-        funder_id = await addresses.id_of(connection, origin.funder) or 0
+        funder_id = await tokens.id_of(connection, origin.funder) or 0
         family = (await linked.count_funded(connection, [funder_id]))[funder_id]
     launches = await wallets.launches(connection, wallet_id)
     closings = await wallets.closings(connection, wallet_id, since_s)

@@ -14,7 +14,7 @@ from roundtrip.domain.wallets.linked import MIN_SHARED, Money, SameTokens, is_ex
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import Sentence, WalletParams, says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
-from roundtrip.store.index import addresses, origins, tokens, vitals
+from roundtrip.store.index import origins, tokens, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.rows import Connection
@@ -331,7 +331,7 @@ async def _read_record(
     """Reads what the index knows of the wallet and of wallets that may be linked to it."""
     followed_s = await vitals.followed_from_s(connection, index_cursor)
     record = LinkedRecord(index_cursor, wallet, followed_s, is_machinery=wallet in machinery)
-    wallet_id = await addresses.id_of(connection, wallet)
+    wallet_id = await tokens.id_of(connection, wallet)
     if record.is_machinery or wallet_id is None:
         return record
     funded = await linked.funded_by(connection, wallet_id)
@@ -368,7 +368,7 @@ async def _find_funder(
     older = await origins.older(connection, wallet)
     funder_id, funded_s = (None, None) if funding is None else (funding.funder_id, funding.funded_s)
     if older is not None and older.found is not None and older.found.funder is not None:
-        older_id = await addresses.id_of(connection, older.found.funder)
+        older_id = await tokens.id_of(connection, older.found.funder)
         if older_id is None:
             # The index knows no wallet that it funded.
             return Funder(older.found.funder, 0, older.found.funder in machinery)
@@ -376,7 +376,7 @@ async def _find_funder(
         funder_id, funded_s = older_id, funded_s if older_id == funder_id else None
     if funder_id is None:
         return None
-    (address,) = (await addresses.addresses_of(connection, [funder_id])).values()
+    (address,) = (await tokens.addresses_of(connection, [funder_id])).values()
     funded = await linked.funded_by(connection, funder_id)
     funder = Funder(address, len(funded), address in machinery)
     if funder.is_machinery or is_exchange(funder.family):
@@ -396,7 +396,7 @@ async def _select_candidates(
     excluded: Iterable[Address],
 ) -> tuple[Candidate, ...]:
     """The best candidates, ranked once with the funder and once without, less exchanges and ``excluded``."""
-    peer_addresses = await addresses.addresses_of(connection, money.keys() | same.keys())
+    peer_addresses = await tokens.addresses_of(connection, money.keys() | same.keys())
     left_out = set(excluded)
     candidates = {
         wallet_id: Candidate(

@@ -32,9 +32,8 @@ from roundtrip.services.watch.rules import (
     unseen_text,
     wallet_of,
 )
-from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.tokens import labels
+from roundtrip.store.index.tokens import ids_of, labels
 from roundtrip.store.index.vitals import followed_from_s
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import happenings, watches

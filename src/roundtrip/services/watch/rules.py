@@ -22,9 +22,9 @@ from roundtrip.services.support.answer_fields import AnswerText, Sentence, Walle
 from roundtrip.services.support.index_reader import Nothing, accounts
 from roundtrip.services.watch.rule_parser import MAX_CHARACTERS, parse
 from roundtrip.store.delivery import channels
-from roundtrip.store.index.addresses import id_of
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.index.deployers import LaunchSpot, launch_of
+from roundtrip.store.index.tokens import id_of
 from roundtrip.store.index.vitals import newest_launch
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches

@@ -7,9 +7,9 @@ from typing import Literal
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import (
     Connection,
+    as_bytes,
     fetch,
     fetch_one,
     fetch_optional,

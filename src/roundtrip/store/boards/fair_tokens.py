@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch_row, read
+from roundtrip.store.server.rows import Connection, as_bytes, fetch_row, read
 
 LOOKED_AT = 60
 """Buyers of a token that are read first: three times as many as a fair token needs."""

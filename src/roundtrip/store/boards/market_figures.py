@@ -12,7 +12,7 @@ from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, Numeric
 from roundtrip.domain.base.venue import VenueKind, is_curve
 from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.domain.market.profit import DUST
-from roundtrip.store.index.addresses import eth_quotes, ids_of
+from roundtrip.store.index.tokens import eth_quotes, ids_of
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 

@@ -1,20 +1,145 @@
 """Money that goes into tokens and out of them, in a span of the chain's time.
 
-A trade counts by its worth in eth at its time, or by what was paid where that was eth or weth. Trades whose
-worth is not known do not count."""
+A trade counts by its worth in eth at its time, or by what was paid where that was eth or weth. Trades
+whose worth is not known do not count.
+
+What tokens' buyers are exposed to, as it was read last. Each function uses the caller's connection and
+ends no transaction.
+
+The newest checks: of given tokens, and of all tokens."""
 
 from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
-from roundtrip.domain.market.moving import MoneyFlow
-from roundtrip.store.index.addresses import eth_quotes
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.domain.market.moving import CheckedLevel, MoneyFlow, TokenChecks
+from roundtrip.store.index.tokens import eth_quotes
+from roundtrip.store.server.rows import Connection, as_bytes, fetch
 from roundtrip.venues.base import Contracts
 
-from .newest_checks import read_checks
+KEPT_FOR = timedelta(days=1)
+
+
+async def put_insiders(connection: Connection, token: Address, bps: int | None, at: datetime) -> None:
+    """Stores the insiders' share as of ``at``, unless a newer one is stored. None: could not be found out."""
+    await connection.execute(
+        "INSERT INTO facts.exposure AS exposure (token, insiders_bps, insiders_at) VALUES ($1, $2, $3)"
+        " ON CONFLICT (token) DO UPDATE SET insiders_bps = excluded.insiders_bps,"
+        " insiders_at = excluded.insiders_at"
+        " WHERE exposure.insiders_at IS NULL OR exposure.insiders_at <= excluded.insiders_at",
+        as_bytes(token),
+        bps,
+        at,
+    )
+
+
+async def put_leaving(
+    connection: Connection, token: Address, leaving: LeavingLiquidity | None, at: datetime
+) -> None:
+    """Stores what liquidity can leave as of ``at``, unless newer is stored. None: could not be found out."""
+    await connection.execute(
+        "INSERT INTO facts.exposure AS exposure (token, free_bps, unproven_bps, liquidity_at)"
+        " VALUES ($1, $2, $3, $4) ON CONFLICT (token) DO UPDATE SET free_bps = excluded.free_bps,"
+        " unproven_bps = excluded.unproven_bps, liquidity_at = excluded.liquidity_at"
+        " WHERE exposure.liquidity_at IS NULL OR exposure.liquidity_at <= excluded.liquidity_at",
+        as_bytes(token),
+        None if leaving is None else leaving.free_bps,
+        None if leaving is None else leaving.unproven_bps,
+        at,
+    )
+
+
+async def read_exposures(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenExposure]:
+    """The last reading of each of these tokens."""
+    rows = await fetch(
+        connection,
+        tuple[Address, TokenExposure],
+        "SELECT token, insiders_bps, extract(epoch FROM insiders_at)::float8 AS insiders_at_s, free_bps,"
+        " unproven_bps, extract(epoch FROM liquidity_at)::float8 AS liquidity_at_s FROM facts.exposure"
+        " WHERE token = ANY($1::bytea[])",
+        [as_bytes(token) for token in set(tokens)],
+    )
+    known = dict(rows)
+    return {token: known.get(token, NEVER_READ) for token in tokens}
+
+
+async def forget(connection: Connection, before: datetime) -> None:
+    """Deletes readings before ``before``."""
+    await connection.execute(
+        "DELETE FROM facts.exposure WHERE greatest(insiders_at, liquidity_at) < $1", before
+    )
+
+
+_COLUMNS = (
+    "one.verdict_code AS code, one.verdict_level AS level,"
+    " extract(epoch FROM one.checked_at)::float8 AS at_s, one.loss_bps,"
+    " extract(epoch FROM one.ends_at)::float8 AS ends_s"
+)
+_CHECKS = f"""
+SELECT given.token, found.* FROM unnest($1::bytea[]) AS given (token)
+CROSS JOIN LATERAL (
+    (SELECT 'newest' AS which, {_COLUMNS} FROM facts.evidence AS one
+        WHERE one.token = given.token ORDER BY one.id DESC LIMIT 1)
+    UNION ALL
+    (SELECT 'deep', {_COLUMNS} FROM facts.evidence AS one
+        WHERE one.token = given.token AND one.deep ORDER BY one.id DESC LIMIT 1)
+    UNION ALL
+    (SELECT 'decided', {_COLUMNS} FROM facts.evidence AS one
+        WHERE one.token = given.token AND one.deep AND one.holders > 0 AND one.verdict_level <> 'unknown'
+        ORDER BY one.id DESC LIMIT 1)
+) AS found
+"""  # noqa: S608
+
+
+class NewestCheck(NamedTuple):
+    """A check. ``asked``: a user requested it."""
+
+    token: Address
+    block_number: int
+    asked: bool
+
+
+async def read_checks(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenChecks]:
+    """The newest checks of each of the tokens."""
+    found = dict(
+        await fetch(
+            connection,
+            tuple[tuple[Address, str], CheckedLevel],
+            _CHECKS,
+            [as_bytes(token) for token in set(tokens)],
+        )
+    )
+    return {
+        token: TokenChecks(
+            found.get((token, "newest")), found.get((token, "decided")), found.get((token, "deep"))
+        )
+        for token in tokens
+    }
+
+
+async def read_shown_checks(
+    connection: Connection, tokens: Collection[Address]
+) -> dict[Address, TokenChecks]:
+    """The same, with what buyers of each token are exposed to."""
+    checks = await read_checks(connection, tokens)
+    exposed = await read_exposures(connection, tokens)
+    return {token: replace(its, exposure=exposed[token]) for token, its in checks.items()}
+
+
+async def read_newest(connection: Connection, limit: int) -> list[NewestCheck]:
+    """The newest ``limit`` checks, the newest first."""
+    return await fetch(
+        connection,
+        NewestCheck,
+        "SELECT token, block_number, asked FROM facts.evidence ORDER BY id DESC LIMIT $1",
+        limit,
+    )
+
 
 MAX_FLOWS = 1000
 """Tokens that ``flows`` returns, those with the most money."""

@@ -4,9 +4,15 @@ from dataclasses import dataclass
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, HexBytes
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.store.index.addresses import ids_of
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch_one, fetch_optional, fetch_value, fetch_values
+from roundtrip.store.index.tokens import ids_of
+from roundtrip.store.server.rows import (
+    Connection,
+    as_bytes,
+    fetch_one,
+    fetch_optional,
+    fetch_value,
+    fetch_values,
+)
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.launchpad_pool import KIND as LAUNCHED_INTO
 from roundtrip.venues.launchpad_pool import USUAL_FEE_PIPS, USUAL_TICK_SPACING

@@ -7,8 +7,7 @@ from roundtrip.domain.base.types import Address, BlockRef, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import MAX_WINNERS, SPANS
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, read
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_row, fetch_value, read
 
 from .fair_tokens import LOOKED_AT, began_sql, find_fair_closed, is_kin, pays_many, store_fair
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import PastVerdict
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_row, fetch_value, fetch_values
 
 MAX_COMPARED = 1000
 """Checks of one token whose verdicts are compared: each is one row without its evidence."""

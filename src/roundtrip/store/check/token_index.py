@@ -1,4 +1,6 @@
-"""All that the index knows of a token for a check: read at one moment, over one connection."""
+"""All that the index knows of a token for a check: read at one moment, over one connection. Wallets of
+checks that met a refusal or a loss, kept for a day by what they were drawn from. The holders of a token,
+by its trades."""
 
 import asyncio
 from collections.abc import Collection, Coroutine
@@ -11,14 +13,113 @@ from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import Address, HexBytes
 from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, OtherPool, VenueKind
 from roundtrip.domain.check.evidence import DeployerRecord
-from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, TokenIndex
-from roundtrip.store.index import addresses, cursor, deployers
-from roundtrip.store.server.errors import DATABASE_FAULTS
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch
-from roundtrip.store.wallets import traders
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWallet, TokenIndex
+from roundtrip.domain.market.profit import DUST
+from roundtrip.store.index import cursor, deployers
+from roundtrip.store.index import tokens as addresses
+from roundtrip.store.server.connections import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_values
 
-from . import recalled_wallets
+MAX_RECALLED = 64
+"""Rows that a check reads, the newest first."""
+_PRUNED_AT_ONCE = 64
+
+
+async def read(connection: Connection, token: Address, since: datetime) -> list[RecalledWallet]:
+    """The token's wallets that were seen at ``since`` or later, the newest first."""
+    return await fetch(
+        connection,
+        RecalledWallet,
+        "SELECT at, seed, number::int AS number FROM facts.recalled_wallet WHERE token = $1 AND seen_at >= $2"
+        " ORDER BY seen_at DESC, at, seed, number LIMIT $3",
+        as_bytes(token),
+        since,
+        MAX_RECALLED,
+    )
+
+
+async def keep(
+    connection: Connection,
+    token: Address,
+    wallets: Collection[RecalledWallet],
+    now: datetime,
+    since: datetime,
+) -> None:
+    """Inserts wallets, or renews them. Deletes at most 64 that were seen before ``since``."""
+    if not wallets:
+        return
+    await connection.executemany(
+        "INSERT INTO facts.recalled_wallet (token, at, seed, number, seen_at) VALUES ($1, $2, $3, $4, $5)"
+        " ON CONFLICT (token, at, seed, number)"
+        " DO UPDATE SET seen_at = greatest(recalled_wallet.seen_at, excluded.seen_at)",
+        # In one order, so that two checks of one token do not wait for each other.
+        sorted((as_bytes(token), kept.at, as_bytes(kept.seed), kept.number, now) for kept in wallets),
+    )
+    await connection.execute(
+        "DELETE FROM facts.recalled_wallet WHERE (token, at, seed, number) IN (SELECT token, at, seed, number"
+        " FROM facts.recalled_wallet WHERE seen_at < $1 ORDER BY seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        since,
+        _PRUNED_AT_ONCE,
+    )
+
+
+MAX_LOOKED_AT = 2000
+"""Traders of a token that are read: this many that were met last, and as many from a random position on. A
+token with a million traders is not read completely."""
+
+_ALL = "FROM facts.position WHERE (token_id, wallet_id) >= ($1, 0) AND (token_id, wallet_id) < ($1 + 1, 0)"
+"""All positions of a token. The row comparison leaves the planner no choice but the index of the two columns
+in their order, whatever it estimates."""
+
+_COLUMNS = "wallet_id, bought_raw, sold_raw, last_s"
+_SOME = f"""
+WITH ends AS (
+    SELECT (SELECT wallet_id {_ALL} ORDER BY token_id, wallet_id LIMIT 1) AS low,
+        (SELECT wallet_id {_ALL} ORDER BY token_id DESC, wallet_id DESC LIMIT 1) AS high
+), looked_at AS (
+    (SELECT {_COLUMNS} {_ALL} ORDER BY token_id DESC, wallet_id DESC LIMIT $2)
+    UNION
+    (SELECT {_COLUMNS} {_ALL}
+        AND (token_id, wallet_id) >= ($1, (SELECT low + ((high - low) * $3::float8)::int FROM ends))
+        ORDER BY token_id, wallet_id LIMIT $2)
+), holding AS MATERIALIZED (
+    SELECT wallet_id, address, bought_raw - sold_raw AS left_raw, last_s
+    FROM looked_at JOIN facts.address ON address.id = wallet_id
+    WHERE (bought_raw - sold_raw) * $4 > bought_raw AND NOT address = ANY($5::bytea[])
+), largest AS (
+    SELECT wallet_id, address FROM holding ORDER BY left_raw DESC, wallet_id LIMIT $6
+), latest AS (
+    SELECT wallet_id, address FROM holding WHERE wallet_id NOT IN (SELECT wallet_id FROM largest)
+    ORDER BY last_s DESC, wallet_id LIMIT $6
+), others AS (
+    SELECT wallet_id, address FROM holding WHERE wallet_id NOT IN (SELECT wallet_id FROM largest)
+        AND wallet_id NOT IN (SELECT wallet_id FROM latest)
+    ORDER BY md5($7::bytea || address), wallet_id LIMIT $6
+)
+SELECT address FROM largest UNION ALL SELECT address FROM latest UNION ALL SELECT address FROM others
+"""  # noqa: S608
+
+
+async def traders_holding(
+    connection: Connection, token_id: int, without: Collection[Address], seed: bytes, limit: int
+) -> tuple[Address, ...]:
+    """At most ``limit`` wallets that bought more of a token than they sold, none of ``without``: a third hold
+    most, a third traded last, and a third are drawn with ``seed`` (32 bytes). Where the token has more
+    traders than are read, of those that are. Transfers other than trades are not considered."""
+    addresses = await fetch_values(
+        connection,
+        Address,
+        _SOME,
+        token_id,
+        MAX_LOOKED_AT,
+        int.from_bytes(seed[:4], "big") / 2**32,
+        DUST,
+        [as_bytes(wallet) for wallet in without],
+        limit // 3,
+        seed,
+    )
+    return tuple(addresses)
+
 
 T = TypeVar("T")
 
@@ -95,7 +196,7 @@ async def _read(
             others = await cursor.unpaid_places_of(connection, token_id, MAX_OTHERS_COUNTED)
         if token_id is not None:
             facts = await _read_facts(connection, token, token_id, holders)
-        recalled = await recalled_wallets.read(connection, token, since)
+        recalled = await read(connection, token, since)
         return TokenIndex(
             0 if synced is None else synced.block.number,
             synced.block.number if synced is not None and synced.is_whole() else None,
@@ -114,7 +215,7 @@ async def _read_facts(
     holders: tuple[Address, ...] = ()
     if draw is not None:
         without = {*draw.without, token} if launch is None else {*draw.without, token, launch.deployer}
-        holders = await traders.traders_holding(connection, token_id, without, draw.seed, draw.limit)
+        holders = await traders_holding(connection, token_id, without, draw.seed, draw.limit)
     if launch is None:
         return IndexInputs(holders)
     record = (await deployers.records(connection, [launch.deployer_id]))[launch.deployer_id]

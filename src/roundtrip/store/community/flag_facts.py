@@ -9,8 +9,7 @@ from roundtrip.store.boards.reference_pools import in_eth, most_used
 from roundtrip.store.boards.signals import MAX_CHANGES
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server import partitions
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_row, fetch_value, fetch_values
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
 from roundtrip.venues.base import Contracts
 

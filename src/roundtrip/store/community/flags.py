@@ -17,8 +17,7 @@ from roundtrip.domain.community.flag_calls import (
     Kind,
     State,
 )
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_value
 
 
 @dataclass(frozen=True, slots=True)

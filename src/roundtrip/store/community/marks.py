@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import MAX_MARKS, Mark, name_key
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_value
 
 
 class TooManyMarks(Exception):

@@ -10,8 +10,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import PEOPLE, MarkCount, PublicMarks
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, read
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, read
 
 COUNTING_S = 120.0
 """Timeout of each of the two statements: one counts, one stores."""

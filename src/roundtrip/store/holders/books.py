@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch_optional, fetch_row, fetch_value
+from roundtrip.store.server.rows import Connection, as_bytes, fetch_optional, fetch_row, fetch_value
 
 KEPT_FOR = timedelta(days=7)
 """How long a book is kept after it was last requested; it can be read again."""

@@ -8,10 +8,9 @@ from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
-from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.deployers import MAX_LAUNCHES
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_values
+from roundtrip.store.index.tokens import id_of, ids_of
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_values
 
 MAX_CLOSINGS = 4000
 """How many of a wallet's closings are searched, the newest: a bot has half a million."""

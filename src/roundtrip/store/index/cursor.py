@@ -7,9 +7,9 @@ from roundtrip.domain.base.events import PoolPlace, Price
 from roundtrip.domain.base.types import Address, BlockRef, HexBytes
 from roundtrip.domain.base.venue import OtherPool
 from roundtrip.store.server import partitions
-from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import (
     Connection,
+    as_bytes,
     fetch,
     fetch_optional,
     fetch_row,

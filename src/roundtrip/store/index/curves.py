@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from roundtrip.domain.base.events import Buyback, LaunchEvent, TradeEvent
 from roundtrip.domain.base.types import Address, BlockRef, Numeric
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.server.rows import Connection, as_bytes, fetch
 
 from .cursor import Ids
 

@@ -4,8 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, HexBytes, Numeric, TxHash
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_row
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_row
 
 MAX_LAUNCHES = 200
 """How many of a deployer's newest launches are counted."""

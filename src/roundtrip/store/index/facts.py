@@ -19,11 +19,10 @@ from roundtrip.domain.base.events import (
     WalletMet,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, HexBytes
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.index.tokens import ids_of
+from roundtrip.store.server.rows import Connection, as_bytes, fetch
 from roundtrip.venues.base import Contracts
 
-from .addresses import ids_of
 from .cursor import Ids
 
 R = TypeVar("R")

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import Deed
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, array_of, fetch
+from roundtrip.store.server.rows import Connection, array_of, as_bytes, fetch
 
 from .cursor import Ids
 

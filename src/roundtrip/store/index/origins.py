@@ -4,8 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_row
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_row
 
 ORIGIN_JOB = "origin"
 """The job that searches a wallet's origin in an archive node."""

@@ -8,7 +8,7 @@ import asyncpg
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import TxHash
 from roundtrip.domain.market.profit import ProfitRound, ValuedFill, WalletPosition
-from roundtrip.store.index.addresses import eth_quotes
+from roundtrip.store.index.tokens import eth_quotes
 from roundtrip.store.server.rows import Connection, array_of, fetch, fetch_value, read
 from roundtrip.venues.base import Contracts
 

@@ -1,5 +1,5 @@
 """Prices of quotes in past blocks, out of the index: the prices that the sync writes to the trades of those
-blocks (``sync/prices.py``)."""
+blocks (``sync/ledger.py``)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
 from roundtrip.domain.market.price_history import MAX_MICRO_USD, capped_usdg
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.server.rows import Connection, as_bytes, fetch
 from roundtrip.venues.base import Contracts
 
 STALE_S = 86_400

@@ -1,10 +1,11 @@
 """Backup of a database into one file, and restore from it.
 
-The file contains only data: the tables' rows as ``pg_dump`` writes them, in gzip, between a line with the
-number of their migration and a line with a signature. A restore runs this release's migrations and copies the
-rows in. It never runs a statement from the file. ``pg_dump`` also reads servers of older releases than its
-own, and refuses newer ones.
-"""
+The file contains only data: the tables' rows as ``pg_dump`` writes them, in gzip, between a line with
+the number of their migration and a line with a signature. A restore runs this release's migrations and
+copies the rows in. It never runs a statement from the file. ``pg_dump`` also reads servers of older
+releases than its own, and refuses newer ones.
+
+Deletes the sync's data, so that the next sync starts over."""
 
 import asyncio
 import gzip
@@ -19,6 +20,7 @@ import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import IO
 
@@ -28,8 +30,79 @@ from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server import connections, partitions
 from roundtrip.store.server.migrate import TABLE, migrations
 from roundtrip.store.server.rows import Connection, fetch_value, fetch_values
+from roundtrip.store.server.sync_lock import SYNC_LOCK
 
-from .reset import FORGOTTEN
+_LOCK_TIMEOUT_MS = 500
+"""Other statements queue behind a wait for a table lock. Shorter than PostgreSQL's ``deadlock_timeout``."""
+
+FORGOTTEN = (
+    "facts.cursor",
+    "facts.block",
+    "facts.address",
+    "facts.pool",
+    "facts.launch",
+    "facts.launch_quote",
+    "facts.launch_step",
+    "facts.trade",
+    "facts.liquidity",
+    "facts.lp_position",
+    "facts.lp_transfer",
+    "facts.pool_state",
+    "facts.transfer",
+    "facts.price",
+    "facts.origin",
+    "facts.position",
+    "facts.position_base",
+    "facts.closing",
+    "facts.curve",
+    "facts.buyback",
+    "facts.inside",
+    "facts.fair_token",
+    "facts.winner",
+    "facts.winners_counted",
+    "facts.holder_read",
+)
+"""The tables that the sync fills again from the chain; and holder books, which depend on the indexed places.
+A closed set, since a statement contains these names unescaped."""
+
+KEPT = (
+    "facts.evidence",
+    "facts.exposure",
+    "facts.proof",
+    "facts.recalled_wallet",
+    "facts.token",
+    "facts.older_origin",
+    "facts.rewound",
+    "facts.score",
+    "facts.score_count",
+    "facts.score_cursor",
+    "facts.score_token",
+    "facts.score_wait",
+    "facts.unlock",
+)
+"""The other tables of facts: those that checks and jobs write; and the log of reorgs, which readers of facts
+may not have processed yet."""
+
+
+class StillFollowed(CannotRun):
+    """A sync is writing to this database and must be stopped first."""
+
+    def __init__(self) -> None:
+        super().__init__("a sync is writing to this database; stop it first")
+
+
+async def forget(connection: Connection) -> None:
+    """Empties the sync's tables and drops their days, in one transaction during which no sync can start.
+    Raises StillFollowed, and asyncpg.LockNotAvailableError if a table is not locked within half a second: the
+    caller tries again later."""
+    async with connection.transaction():
+        if not await fetch_value(connection, bool, "SELECT pg_try_advisory_xact_lock($1)", SYNC_LOCK):
+            raise StillFollowed
+        await connection.execute(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
+        await connection.execute(f"TRUNCATE {', '.join(FORGOTTEN)} RESTART IDENTITY")
+        for table in partitions.DAILY:
+            await partitions.drop_before(connection, table, date.max)
+
 
 Environment = Callable[[str | None], Mapping[str, str]]
 """A child process's environment, by the password that it needs; None: no password."""

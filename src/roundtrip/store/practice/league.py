@@ -16,8 +16,7 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.boards.reference_pools import PoolAge, is_common
 from roundtrip.store.index import cursor
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_optional
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_optional
 from roundtrip.venues.base import Contracts
 
 LOOKING_S = 2.0

@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address, BlockRef, HexBytes, Numeric
 from roundtrip.domain.practice.practice import PracticePosition, PracticePurse, PracticeTrade, SellsBack, Side
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_row, fetch_value
 
 Layout = Literal["solidity", "vyper", "solady"]
 REPEATS_KEPT = timedelta(days=7)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from roundtrip.domain.base.types import Address, HexBytes, Numeric, TxHash
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import (
     Connection,
+    as_bytes,
     fetch,
     fetch_one,
     fetch_optional,

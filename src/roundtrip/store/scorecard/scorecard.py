@@ -7,8 +7,7 @@ from datetime import datetime
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Outcome, VerdictScore
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_value
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_value
 
 
 @dataclass(frozen=True, slots=True)

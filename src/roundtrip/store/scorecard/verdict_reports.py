@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_row, fetch_value
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_row, fetch_value
 
 MAX_A_DAY = 5
 """Reports that an account may make in a day of UTC."""

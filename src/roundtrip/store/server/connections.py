@@ -1,4 +1,5 @@
-"""Connections and pools, with session settings under which statements behave the same on every server."""
+"""Connections and pools, with session settings under which statements behave the same on every server.
+Exceptions that mean the database is unavailable."""
 
 import contextlib
 import inspect
@@ -12,8 +13,18 @@ from typing import Any
 import asyncpg
 
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
+
+DATABASE_FAULTS = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    # Raised by a connection that its server is just closing.
+    asyncpg.InternalClientError,
+)
+"""Whatever the cause, the caller goes on without the database."""
+
 
 SESSION = {
     "default_transaction_isolation": "read committed",

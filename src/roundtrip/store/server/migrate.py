@@ -1,15 +1,128 @@
-"""Numbered migrations, applied in order, each in its own transaction, while the service runs."""
+"""Numbered migrations, applied in order, each in its own transaction, while the service runs. Places the
+largest tables of the index on the workers of a database with Citus, and on every node those that they
+are joined with. Statements stay the same; docs/scale.md says what they cost then."""
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from importlib import resources
+from typing import NamedTuple
 
 import asyncpg
 
 from roundtrip.domain.base.errors import CannotRun
-from roundtrip.store.server.distribute import distribute, keep_distributed
 from roundtrip.store.server.rows import Connection, fetch_value, fetch_values
+
+
+class Placement(NamedTuple):
+    """Rows of ``table`` with one value of ``column`` are on one shard. ``key``: the primary key, where that
+    of the schema lacks the column, since Citus keeps a key unique within a shard only; empty: as it is."""
+
+    table: str
+    column: str
+    key: str = ""
+
+
+PLACED = (
+    Placement("trade", "pool_id", "at_s, block_number, log_index, pool_id"),
+    Placement("transfer", "token_id", "at_s, block_number, log_index, token_id"),
+    Placement("position", "wallet_id"),
+    Placement("position_base", "wallet_id"),
+    Placement("closing", "wallet_id", "block_number, log_index, wallet_id"),
+)
+COPIED = (
+    "address", "buyback", "curve", "fair_token", "inside", "launch", "launch_quote", "launch_step",
+    "lp_transfer", "origin", "pool", "price", "token",
+)  # fmt: skip
+"""Each node has these whole (reference tables). All others stay on the coordinator."""
+
+_HAS_WORKERS = "SELECT EXISTS (SELECT FROM pg_dist_node WHERE groupid > 0)"
+_DONE = """
+SELECT relname FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid
+WHERE relnamespace = 'facts'::regnamespace
+"""
+# A transaction of the sync writes tables of both kinds. Of several connections to one worker, one would not
+# see what another has written.
+_IN_SEQUENCE = "citus.multi_shard_modify_mode = 'sequential'"
+# Citus refuses a read by key in SQL, and takes one in PL/pgSQL for a query of its own.
+_READS = """
+SELECT format('CREATE OR REPLACE FUNCTION %s(%s) RETURNS %s LANGUAGE plpgsql STABLE AS %L',
+    pg_proc.oid::regproc, pg_get_function_arguments(pg_proc.oid), pg_get_function_result(pg_proc.oid),
+    format('BEGIN RETURN QUERY %s; END', coalesce($1::json ->> proname, prosrc)))
+FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
+WHERE pronamespace = 'facts'::regnamespace AND lanname = 'sql'
+"""
+# A recursive statement cannot ask several nodes. Each of them adds up its own pools.
+_OTHER_BODIES = {
+    "dear_prices": """
+    SELECT trade.pool_id, max(coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0))
+    FROM facts.trade AS trade
+    WHERE trade.at_s BETWEEN $1 AND $2 AND trade.block_number > $3 AND trade.block_number <= $4
+        AND coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0
+    GROUP BY trade.pool_id
+"""
+}
+_HAS_COPY = """
+SELECT pg_relation_size($1::text::regclass) > 0 OR EXISTS (
+    SELECT FROM pg_partition_tree($1::text::regclass) WHERE pg_relation_size(relid) > 0
+)
+"""
+_HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
+
+
+class NoWorkers(CannotRun):
+    """The database has no Citus, or no worker."""
+
+    def __init__(self) -> None:
+        super().__init__("This database has no Citus, or no worker: deploy/citus/join.py adds them.")
+
+
+async def distribute(connection: Connection) -> list[str]:
+    """Places the tables that are not placed yet; returns their names. Rows move with them, and meanwhile
+    nobody can read or write that table. What was interrupted is finished by the next call. The caller holds
+    the lock of migrations. Raises NoWorkers."""
+    if not await fetch_value(connection, bool, _HAS_CITUS) or not await fetch_value(
+        connection, bool, _HAS_WORKERS
+    ):
+        raise NoWorkers
+    database = await fetch_value(connection, str, "SELECT quote_ident(current_database())")
+    await connection.execute(f"ALTER DATABASE {database} SET {_IN_SEQUENCE}")
+    await connection.execute(f"SET {_IN_SEQUENCE}")
+    done = await fetch_values(connection, str, _DONE)
+    copied = [table for table in COPIED if table not in done]
+    for table in copied:
+        await connection.execute("SELECT create_reference_table($1::text::regclass)", f"facts.{table}")
+    placed = [placement for placement in PLACED if placement.table not in done]
+    for table, column, key in placed:
+        async with connection.transaction():
+            if key:
+                await connection.execute(
+                    f"ALTER TABLE facts.{table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY ({key})"
+                )
+            await connection.execute(
+                "SELECT create_distributed_table($1::text::regclass, $2)", f"facts.{table}", column
+            )
+    # Rows that moved leave a hidden copy, also those of a call that was interrupted.
+    for table in (*COPIED, *(placement.table for placement in PLACED)):
+        if await fetch_value(connection, bool, _HAS_COPY, f"facts.{table}"):
+            await connection.execute(
+                "SELECT truncate_local_data_after_distributing_table($1::text::regclass)", f"facts.{table}"
+            )
+    for statement in await fetch_values(connection, str, _READS, json.dumps(_OTHER_BODIES)):
+        await connection.execute(statement)
+    return copied + [placement.table for placement in placed]
+
+
+async def keep_distributed(connection: Connection) -> None:
+    """If tables of this database are placed: places what a migration made, and finishes what was interrupted.
+    Raises NoWorkers."""
+    if await fetch_value(connection, bool, _HAS_CITUS) and await fetch_values(connection, str, _DONE):
+        wanted = {*COPIED, *(placement.table for placement in PLACED)}
+        unplaced = wanted.difference(await fetch_values(connection, str, _DONE))
+        if unplaced or await fetch_values(connection, str, _READS, "{}"):
+            await distribute(connection)
+
 
 _LOCK = 4663_0001
 """The advisory lock that is held to migrate, so that two processes that start together do not both do so."""

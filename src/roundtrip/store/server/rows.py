@@ -1,11 +1,13 @@
 """Rows of a query as records, so that nothing of the driver's ``Any`` leaves the store.
 
-A record is a NamedTuple or a dataclass whose fields are the query's columns, in their order. Its annotations
-say how a column is read: ``Address``, ``TxHash`` and ``HexBytes`` from bytea, ``Numeric`` from numeric, all
-others as the driver returns them. A field that is itself a record takes the columns of that record, by their
-own names; an optional one is None where all of them are NULL. ``tuple[Address, int]`` is a row of two columns
-of any name, ``tuple[Address, Record]`` one of a key and the columns of a record.
-"""
+A record is a NamedTuple or a dataclass whose fields are the query's columns, in their order. Its
+annotations say how a column is read: ``Address``, ``TxHash`` and ``HexBytes`` from bytea, ``Numeric``
+from numeric, all others as the driver returns them. A field that is itself a record takes the columns of
+that record, by their own names; an optional one is None where all of them are NULL. ``tuple[Address,
+int]`` is a row of two columns of any name, ``tuple[Address, Record]`` one of a key and the columns of a
+record.
+
+Hex text as the database's bytes. ``rows`` reads bytes as hex."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -247,3 +249,8 @@ def _read_numeric(ints: Mapping[type, Callable[[Any], int | None]], column: Sequ
 
 def _read_collection(kind: Any, decode: _Build, column: Sequence[Any]) -> list[Any]:
     return [None if values is None else kind(decode(values)) for values in column]
+
+
+def as_bytes(text: str) -> bytes:
+    """``0x`` hex as bytes."""
+    return bytes.fromhex(text[2:])

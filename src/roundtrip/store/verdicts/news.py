@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one
 
 
 class NewestIds(NamedTuple):

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import BPS, Address, TxHash
 from roundtrip.domain.wallets.linked import EXCHANGE_WALLETS, MIN_SHARED, WINDOW_BLOCKS, WINDOW_S
-from roundtrip.store.index.addresses import ids_of
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_row
+from roundtrip.store.index.tokens import ids_of
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_row
 
 NEWEST_BUYS = 300
 """Buys of a wallet that are read for their tokens: a bot makes half a million."""

@@ -6,8 +6,7 @@ from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address, HexBytes
 from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, Namesake
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_value
 
 LaunchedAs = Literal["curve", "swept", "pooled", "rescued"]
 """The last step of a launch; ``curve`` before any."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Numeric
 from roundtrip.domain.market.winners import SPANS
-from roundtrip.store.index.addresses import eth_quotes
+from roundtrip.store.index.tokens import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value
 from roundtrip.venues.base import Contracts
 

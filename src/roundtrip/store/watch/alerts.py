@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_value, fetch_values
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_value, fetch_values
 
 MAX_FORGOTTEN = 10_000
 """Rows of each table that one call of ``forget`` deletes at most."""

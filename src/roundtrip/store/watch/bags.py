@@ -11,8 +11,7 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric, TxHash
 from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, StoredLevel
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_values
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_values
 
 from .happening_rows import LAUNCHED_RAW, PPM
 

@@ -8,7 +8,7 @@ from roundtrip.domain.market.price_history import MAX_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MAX_CHANGES, MAX_PLACES
-from roundtrip.store.liquidity.removals import GONE
+from roundtrip.store.liquidity.positions import GONE
 from roundtrip.store.server.partitions import DAY_S
 
 from .happening_rows import (
@@ -338,7 +338,7 @@ class _RemovingRow(NamedTuple):
 
 async def removals(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
     """removing: a wallet took more active liquidity out of a money pool, in one transaction, than it put in
-    (``store/liquidity/removals.GONE``). Worth the quote that came out, as in ``drains``. A share of the
+    (``store/liquidity/positions.GONE``). Worth the quote that came out, as in ``drains``. A share of the
     pool's active liquidity just before; None: not known. Where others added so much within the transaction
     that the wallet took out more than was active before, the share is all of it."""
     arguments = Arguments()

@@ -8,11 +8,10 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
 from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.domain.watch.rules import Happening, Over, Watch
-from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.prices import past_prices
-from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.index.tokens import ids_of
 from roundtrip.store.server.partitions import DAY_S
-from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_row, fetch_values
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
@@ -159,7 +158,7 @@ class HappeningReader:
         self, sums: Iterable[tuple[Address, int | None, Spot]]
     ) -> list[tuple[int | None, int | None]]:
         """The worth of each amount of a quote at the start of its block, in wei and in millionths of a
-        dollar, as the sync computes it (``sync/prices.py``); None: not known."""
+        dollar, as the sync computes it (``sync/ledger.py``); None: not known."""
         given = list(sums)
         blocks: dict[Address, dict[int, int]] = {}
         for quote, raw, spot in given:

@@ -11,8 +11,7 @@ from roundtrip.domain.watch.alerts import MAX_FOLLOWS, MAX_RULES, MAX_WATCHED
 from roundtrip.domain.watch.bag_guard import BagHolding, initial_standing
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Rule
-from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_value
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_value
 
 from .bags import checks_after, put_standings, standings
 

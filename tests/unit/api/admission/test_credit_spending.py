@@ -8,7 +8,7 @@ import pytest
 from roundtrip.api.admission import credit_spender as spending_of
 from roundtrip.api.admission.gate import Admitted, CallRefused
 from roundtrip.api.request.callers import CallerRequest
-from roundtrip.store.accounts.credit_holds import HOLD_MS
+from roundtrip.store.accounts.credits import HOLD_MS
 from support.counting import Balance, key_of
 from support.paid_calls import HOME, KEYED, House, flushed
 

@@ -12,7 +12,7 @@ from roundtrip.api.operations.operation import AnyOperation, HandlerCall
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.services.runtime.context import UseCaseAnswer
-from roundtrip.store.accounts.credit_holds import HOLD_MS
+from roundtrip.store.accounts.credits import HOLD_MS
 from support.paid_calls import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
 
 
