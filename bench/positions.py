@@ -11,7 +11,7 @@ import asyncio
 
 from roundtrip.config.networks import ROBINHOOD
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.liquidity.positions import TokenPositions
+from roundtrip.domain.liquidity.depth import TokenPositions
 from roundtrip.store.liquidity.positions import read_positions
 from roundtrip.store.server import connections
 from roundtrip.store.server.postgres import EmbeddedPostgres

@@ -25,8 +25,7 @@ from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.practice.league import Who
-from roundtrip.domain.practice.practice import WEEK_S, monday_s
+from roundtrip.domain.practice.practice import WEEK_S, Who, monday_s
 from roundtrip.services.practice.league import LeagueParams, league
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate

@@ -8,8 +8,7 @@ from datetime import UTC, date, datetime
 from uuid import UUID, uuid4
 
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.accounts.credits import CreditPayment
+from roundtrip.domain.accounts.account import Account, CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.call_counts import AccountDay, CountedCall, LeaseChange, LiveKey, RefundedCall

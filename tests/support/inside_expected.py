@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
-from roundtrip.domain.transaction.operations import account_at, operations
+from roundtrip.domain.transaction.account import account_at, operations
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.ledger import decode_blocks
 from roundtrip.venues.decode import Decoder

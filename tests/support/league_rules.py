@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from roundtrip.domain.practice.league import MIN_SELLS, Who
+from roundtrip.domain.practice.practice import MIN_SELLS, Who
 
 
 class CountedSell(NamedTuple):

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.practice.league import Who
-from roundtrip.domain.practice.practice import monday_s
+from roundtrip.domain.practice.practice import Who, monday_s
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league

@@ -11,8 +11,7 @@ import msgspec
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import HandlerCall
-from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.accounts.account import Account, Payments
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context

@@ -9,7 +9,7 @@ import asyncpg
 import msgspec
 
 from roundtrip.chain.rpc.client import NULL, Meter, RpcCall, RpcError
-from roundtrip.domain.accounts.credits import USDG_UNITS, Payments
+from roundtrip.domain.accounts.account import USDG_UNITS, Payments
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.erc20 import TRANSFER_TOPIC

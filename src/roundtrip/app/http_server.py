@@ -36,8 +36,7 @@ from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
 from roundtrip.config.settings import DOCUMENTS, LIBRARIES, Settings
 from roundtrip.console.app import console_routes
 from roundtrip.console.support.static_files import LibraryMissing
-from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance
-from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance, Payments
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import parse_address

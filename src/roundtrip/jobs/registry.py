@@ -19,7 +19,7 @@ from roundtrip.store.delivery import deliveries
 
 _DAY_S = 86_400.0
 _UNLIMITED_TRIES = 10**9
-_repeating = partial(JobKind[Context], most_tries=_UNLIMITED_TRIES)
+_repeating = partial[JobKind[Context]](JobKind, most_tries=_UNLIMITED_TRIES)
 """A job that enqueues itself again: nothing else would."""
 
 KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(

@@ -37,14 +37,8 @@ from roundtrip.domain.base.events import (
     WalletMet,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
-from roundtrip.domain.market.price_history import (
-    MAX_MICRO_USD,
-    capped_usdg,
-    usdg_in_range,
-    usdg_per_unit,
-    worth_wei,
-)
-from roundtrip.domain.transaction.operations import UserOperation, account_at, operations
+from roundtrip.domain.market.moving import MAX_MICRO_USD, capped_usdg, usdg_in_range, usdg_per_unit, worth_wei
+from roundtrip.domain.transaction.account import UserOperation, account_at, operations
 from roundtrip.sync.batch import Batch, FoldContext, money
 from roundtrip.venues import amm_v3, launchpad_curve
 from roundtrip.venues.base import Contracts

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import TRAITS, Venue
-from roundtrip.domain.liquidity.positions import Position
+from roundtrip.domain.liquidity.depth import Position
 
 from . import abi, amm_v3, amm_v4
 from .base import Call, Contracts

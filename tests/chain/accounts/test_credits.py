@@ -7,7 +7,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from roundtrip.domain.accounts.credits import MAX_CREDITS
+from roundtrip.domain.accounts.account import MAX_CREDITS
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context

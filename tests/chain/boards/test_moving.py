@@ -11,8 +11,7 @@ import pytest
 from roundtrip.domain.base.figures import format_gas_price
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.chain_stats import block_time_ms
-from roundtrip.domain.market.exposure import EXPOSED_FOR_S
-from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
+from roundtrip.domain.market.moving import CHECKED_EVERY_S, EXPOSED_FOR_S, PROVEN_FOR_S
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.boards import BOARDS_EVERY_S, MAX_READINGS, MAX_WAITING
 from roundtrip.jobs.registry import KINDS

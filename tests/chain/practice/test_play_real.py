@@ -10,7 +10,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.community.flag_calls import APART_S, SETTLED_S, Kind
-from roundtrip.domain.practice.league import FEW, KIN, YOUNG
+from roundtrip.domain.practice.practice import FEW, KIN, YOUNG
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams, proven_calls
 from roundtrip.services.practice.buy import practice_buy

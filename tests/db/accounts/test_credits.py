@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from roundtrip.domain.accounts.credits import CreditPayment
+from roundtrip.domain.accounts.account import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import accounts, credits
 from roundtrip.store.accounts.credits import PayToSpan

@@ -2,8 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
-from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
-from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
+from roundtrip.domain.market.moving import (
+    NEVER_READ,
+    CheckedLevel,
+    LeavingLiquidity,
+    TokenChecks,
+    TokenExposure,
+)
 from roundtrip.store.boards.moving import (
     KEPT_FOR,
     forget,

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.market.price_history import MAX_MICRO_USD
+from roundtrip.domain.market.moving import MAX_MICRO_USD
 from roundtrip.store.index.prices import STALE_S, TradedWorth, past_prices, traded_worths
 from roundtrip.store.server.rows import Connection
 from support.hex_columns import as_address

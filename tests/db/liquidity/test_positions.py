@@ -4,8 +4,15 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address
-from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth, Withdrawal
-from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
+from roundtrip.domain.liquidity.depth import (
+    HeldPosition,
+    PoolDepth,
+    PoolPositions,
+    Position,
+    TokenDepth,
+    TokenPositions,
+    Withdrawal,
+)
 from roundtrip.domain.liquidity.text import describe
 from roundtrip.services.engine.candidates import venue_of
 from roundtrip.services.liquidity.handler import present_venue

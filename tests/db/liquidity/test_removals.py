@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.liquidity.removals import Removal
+from roundtrip.domain.liquidity.unlocks import Removal
 from roundtrip.domain.verdicts.stream_position import StreamPosition
 from roundtrip.services.verdicts.news import DatabaseNews
 from roundtrip.store.liquidity.positions import read_removals, read_removals_between

@@ -8,7 +8,7 @@ from typing import cast
 import asyncpg
 import pytest
 
-from roundtrip.domain.practice import league as rules
+from roundtrip.domain.practice import practice as rules
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens

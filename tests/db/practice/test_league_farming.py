@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.domain.practice import league as rules
+from roundtrip.domain.practice import practice as rules
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts, LeagueEligibility

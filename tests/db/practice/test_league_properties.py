@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.fairness import Fairness
-from roundtrip.domain.practice import league as rules
-from roundtrip.domain.practice.league import Who
+from roundtrip.domain.practice import practice as rules
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
-from roundtrip.domain.practice.practice import monday_s
+from roundtrip.domain.practice.practice import Who, monday_s
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from roundtrip.domain.base.clock_age import AHEAD_S
+from roundtrip.domain.base.types import AHEAD_S
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import AT_ONCE, Job
 from roundtrip.store.server.rows import Connection

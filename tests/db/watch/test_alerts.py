@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.chain_stats import DAY_S
-from roundtrip.domain.watch import alert_text
+from roundtrip.domain.watch import alerts as alert_text
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Over, Rule, Who

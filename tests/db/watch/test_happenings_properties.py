@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.market.price_history import MAX_MICRO_USD, worth_wei
+from roundtrip.domain.market.moving import MAX_MICRO_USD, worth_wei
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.store.boards.signals import MAX_CHANGES

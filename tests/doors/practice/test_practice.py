@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from mcp.client.client import Client
 
-from roundtrip.domain.practice.league import YOUNG
+from roundtrip.domain.practice.practice import YOUNG
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.world import Built
 from support.doors import over_mcp_client

@@ -9,8 +9,7 @@ import pytest
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.watch.alert_text import describe_happening
-from roundtrip.domain.watch.alerts import INBOX_S
+from roundtrip.domain.watch.alerts import INBOX_S, describe_happening
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import when

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.market.price_history import MAX_MICRO_USD
+from roundtrip.domain.market.moving import MAX_MICRO_USD
 from roundtrip.sync.batch import Batch
 from roundtrip.venues.base import Log
 from support.told_blocks import (

@@ -3,7 +3,7 @@
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.liquidity.positions import Position
+from roundtrip.domain.liquidity.depth import Position
 from roundtrip.venues import abi, amm_v3, amm_v4
 from roundtrip.venues.positions import NO_STATE, PoolState, read_position
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address

@@ -25,7 +25,7 @@ from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_b
 from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.domain.transaction.operations import account_at, operations
+from roundtrip.domain.transaction.account import account_at, operations
 from roundtrip.venues import abi, entry_point
 from roundtrip.venues.base import Log
 

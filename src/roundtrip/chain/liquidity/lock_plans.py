@@ -15,9 +15,7 @@ from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Simula
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment
-from roundtrip.domain.liquidity.depth import Withdrawal
-from roundtrip.domain.liquidity.lockers import KnownLocker
-from roundtrip.domain.liquidity.positions import Position
+from roundtrip.domain.liquidity.depth import KnownLocker, Position, Withdrawal
 from roundtrip.venues import abi, positions
 from roundtrip.venues.base import Call, Contracts
 

@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.types import Address, BlockRef, parse_address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.liquidity.positions import Position
+from roundtrip.domain.liquidity.depth import Position
 from roundtrip.venues import abi, amm_v3, amm_v4
 from roundtrip.venues.base import Contracts, Log
 from roundtrip.venues.positions import manager_of

@@ -10,7 +10,7 @@ from roundtrip.chain.simulate.token_facts import PROXY_ADMIN_SLOT, code_call
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.liquidity.positions import Position
+from roundtrip.domain.liquidity.depth import Position
 from roundtrip.venues import multicall, positions
 from roundtrip.venues.base import Call, Contracts
 from roundtrip.venues.positions import PoolState, PositionState

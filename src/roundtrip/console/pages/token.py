@@ -21,7 +21,7 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
-from roundtrip.domain.market.exposure import LeavingLiquidity
+from roundtrip.domain.market.moving import LeavingLiquidity
 from roundtrip.domain.verdicts.facts import (
     BundleShare,
     HolderShares,

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
 from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
-from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
+from roundtrip.domain.market.moving import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
 from roundtrip.domain.verdicts.facts import TOP10_BOUNDS_BPS
 from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
 from roundtrip.domain.verdicts.words import code_text, level_word

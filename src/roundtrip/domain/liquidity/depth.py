@@ -1,17 +1,75 @@
 """Who can withdraw how much of a token's active depth. Pure.
 
-A position counts by its share of the liquidity in range at the pool's price; pools count by the worth of the
-quote in their curves. Shares are rounded down, so that no party has more than it has.
-"""
+A position counts by its share of the liquidity in range at the pool's price; pools count by the worth of
+the quote in their curves. Shares are rounded down, so that no party has more than it has.
 
-from collections.abc import Iterable
+Contracts that are known by their code to keep what they are given until a time.
+
+Positions in pools, as the index folds them."""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.base.events import PoolPlace
+from roundtrip.domain.base.types import BPS, Address, BlockRef, Numeric
 from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check import ticks
 
-from .positions import Position
+
+class Position(NamedTuple):
+    """Liquidity of one owner between two ticks of a pool. ``owner``: whom the pool knows: a wallet, a
+    contract, or a position manager. ``number``: the NFT of the position manager, or the salt of another
+    owner in a v4 pool; 0: none. ``holder``: who holds the NFT, or the owner where there is none; None: not
+    known."""
+
+    owner: Address
+    number: Numeric
+    tick_lower: int
+    tick_upper: int
+    liquidity: Numeric
+    holder: Address | None
+    given_by: Address | None = None
+    """Who sent the NFT to its holder; None: nobody did, or it is not known."""
+
+    def is_active(self, tick: int) -> bool:
+        """Whether the position is part of the pool's depth at this tick."""
+        return self.tick_lower <= tick < self.tick_upper
+
+    def amounts(self, sqrt_price_x96: int) -> tuple[int, int]:
+        """What it holds of the pool's two currencies at a price, in base units; nothing where its ticks are
+        those of no pool."""
+        try:
+            low, high = ticks.amounts(sqrt_price_x96, self.tick_lower, self.tick_upper, -self.liquidity)
+        except ValueError:
+            return 0, 0
+        return abs(low), abs(high)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPositions:
+    """A pool and the positions in it: active ones first, then the most liquidity first. ``left_out``: how
+    many more there are, and ``left_out_liquidity``: of them together, which may lie at any ticks. ``tick``,
+    ``active_liquidity``: the pool's state as the index knows it; None: not known. ``is_whole``: the index has
+    every change of liquidity since the pool was opened; else positions may be missing, or have more."""
+
+    pool: PoolPlace
+    positions: tuple[Position, ...]
+    left_out: int
+    left_out_liquidity: int
+    tick: int | None
+    active_liquidity: int | None
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPositions:
+    """The pools of a token at the index's block, in which the quote is money."""
+
+    block: BlockRef
+    pools: tuple[PoolPositions, ...]
+
 
 HeldBy = Literal["free", "locked", "contract", "burned", "launchpad", "unknown"]
 """What keeps a position. ``free``: somebody can withdraw it now. ``locked``: nobody can before a time, by a
@@ -179,3 +237,27 @@ def quote_along_raw(sqrt_price_x96: int, liquidity: int, token_is_zero: bool) ->
     if token_is_zero:
         return liquidity * sqrt_price_x96 // _Q96
     return liquidity * _Q96 // sqrt_price_x96
+
+
+class KnownLocker(NamedTuple):
+    """``end_view``: tells when the lock of an NFT ends, by its manager and number, in word ``end_word``."""
+
+    name: str
+    end_view: str
+    end_word: int
+
+
+KNOWN_CODES: Mapping[str, KnownLocker] = MappingProxyType(
+    {
+        "0xd8328b9b9f2409dd2b4906da8765f22ce16c95fc1fe3c8a476f9c828df8b0ab5": KnownLocker(
+            "time lock", "unlockTime(address,uint256)", 0
+        ),
+        "0x99cd4d83d9d939087fc68957500b1ec04a39260b5f785de0d51f7c089b984b2e": KnownLocker(
+            "vault lock", "locks(address,uint256)", 5
+        ),
+    }
+)
+"""By keccak256 of the runtime code. Each was read whole: no function of it lets anybody take a position
+before its time. That holds whatever its storage was: whoever makes a contract can fill that before its code
+is there. What managers let others do for the contract is read beside it. These two are ``time_lock.vy`` and
+``vault_lock.vy`` of this project's ``contracts/liquidity``."""

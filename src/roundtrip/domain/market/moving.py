@@ -1,4 +1,6 @@
-"""The board of moving tokens: what it shows, what it holds back, and what to check for it."""
+"""The board of moving tokens: what it shows, what it holds back, and what to check for it. What a token's
+buyers are exposed to: what insiders hold, and what liquidity can leave. The value of money in a block,
+by the pools that price it. Integers only."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,12 +8,60 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from roundtrip.domain.base import clock_age
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import WEI_PER_ETH, Address, clock_age_s
 from roundtrip.domain.base.venue import LAUNCHPAD_KINDS, VenueKind
+from roundtrip.domain.market.fairness import WalletOrigins
 
-from .exposure import NEVER_READ, TokenExposure
-from .fairness import WalletOrigins
+INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS = 500, 2000
+"""From which share of the supply on insiders are a warning, and a bad one."""
+EXPOSED_FOR_S = 900
+"""How long a reading counts: wallets trade and liquidity moves."""
+READ_EVERY_S = 300
+"""A board has its tokens read again after this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeavingLiquidity:
+    """Shares of a token's liquidity, or of the money in it where that is more, in hundredths of a percent.
+    ``free_bps``: somebody can withdraw it now. ``unproven_bps``: it is in contracts that are not known, or
+    nobody knows who can withdraw it."""
+
+    free_bps: int
+    unproven_bps: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenExposure:
+    """The last reading. ``insiders_bps``: their share of the supply; None: could not be found out. The times
+    are by our clock, in seconds since 1970; None: never read."""
+
+    insiders_bps: int | None = None
+    insiders_at_s: float | None = None
+    leaving: LeavingLiquidity | None = None
+    liquidity_at_s: float | None = None
+
+    def insiders(self, now_s: float) -> int | None:
+        """Their share, if it was read lately; None: not known."""
+        return self.insiders_bps if _is_young(self.insiders_at_s, now_s, EXPOSED_FOR_S) else None
+
+    def liquidity(self, now_s: float) -> LeavingLiquidity | None:
+        """What can leave, if it was read lately; None: not known."""
+        return self.leaving if _is_young(self.liquidity_at_s, now_s, EXPOSED_FOR_S) else None
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether to read it again."""
+        is_read = (_is_young(at_s, now_s, READ_EVERY_S) for at_s in (self.insiders_at_s, self.liquidity_at_s))
+        return not all(is_read)
+
+
+NEVER_READ = TokenExposure()
+
+
+def _is_young(at_s: float | None, now_s: float, within_s: int) -> bool:
+    """False for a time that is ahead of our clock."""
+    age_s = None if at_s is None else clock_age_s(at_s, now_s)
+    return age_s is not None and age_s <= within_s
+
 
 WINDOW_S = 600
 """Ten minutes of the chain's time."""
@@ -56,7 +106,7 @@ class CheckedLevel:
 
     def age_s(self, now_s: float) -> int | None:
         """Whole seconds; None: our clock was set back since, so the age is unknown."""
-        return clock_age.age_s(self.at_s, now_s)
+        return clock_age_s(self.at_s, now_s)
 
     def is_within(self, seconds: int, now_s: float) -> bool:
         """Whether the check is no older than ``seconds`` and has not ended; False for an unknown age."""
@@ -268,3 +318,39 @@ def _needs_no_proof(flow: MoneyFlow, now_s: float) -> bool:
 def flows_with_crowd(flows: Iterable[MoneyFlow], wallets: WalletOrigins[int], from_s: int) -> list[MoneyFlow]:
     """The flows with a crowd, in the order given."""
     return [flow for flow in flows if crowd(flow.buyers, wallets, from_s) >= CROWD]
+
+
+MAX_MICRO_USD = 2**63 - 1
+"""Nine trillion dollars, the range of a bigint: nothing is worth more."""
+_Q96 = 1 << 96
+
+
+def usdg_per_unit(sqrt_price_x96: int, unit_is_low: bool) -> int:
+    """Usdg raw for 10^18 raw of a pool's other side. ``unit_is_low``: that side is currency 0 (its address is
+    the lower one). 0 where it is worth less than a unit of usdg."""
+    square = sqrt_price_x96 * sqrt_price_x96
+    if unit_is_low:
+        return WEI_PER_ETH * square >> 192
+    return (WEI_PER_ETH << 192) // square if square else 0
+
+
+def usdg_in_range(sqrt_price_x96: int, liquidity: int, usdg_is_low: bool) -> int:
+    """Usdg raw that a pool of this liquidity would hold over every price: its depth at the current price."""
+    if usdg_is_low:
+        return liquidity * _Q96 // sqrt_price_x96 if sqrt_price_x96 else 0
+    return liquidity * sqrt_price_x96 >> 96
+
+
+def worth_usdg(quote_raw: int, usdg_raw: int) -> int:
+    """The value of ``quote_raw`` at the quote's price, in usdg raw, which are millionths of a dollar."""
+    return quote_raw * usdg_raw // WEI_PER_ETH
+
+
+def capped_usdg(quote_raw: int, usdg_raw: int) -> int:
+    """The same, at most ``MAX_MICRO_USD``."""
+    return min(worth_usdg(quote_raw, usdg_raw), MAX_MICRO_USD)
+
+
+def worth_wei(micro_usd: int, eth_usdg_raw: int) -> int:
+    """The eth that ``micro_usd`` millionths of a dollar buy at this price of eth."""
+    return micro_usd * WEI_PER_ETH // eth_usdg_raw

@@ -9,7 +9,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.outlook import Prospect
 from roundtrip.domain.check.venue_code import Level
-from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
+from roundtrip.domain.market.moving import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
 
 from .risks import MARKED_LOSS_BPS, MUCH_FREE_BPS, YOUNG_S
 from .words import is_tradable

@@ -12,7 +12,7 @@ from roundtrip.domain.check.evidence import Curve, Evidence, LaunchRecord
 from roundtrip.domain.check.outlook import prospects
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement
-from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
+from roundtrip.domain.market.moving import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
 
 from .words import level_word
 

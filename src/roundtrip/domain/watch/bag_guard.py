@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from roundtrip.domain.base.clock_age import age_s
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import Address, clock_age_s
 from roundtrip.domain.market.signals import Turnover, is_traded_in
 
 from .rules import Happening
@@ -254,7 +253,7 @@ def _apply_check(
 
 def _was_put_back(first_at: datetime | None, at: datetime) -> bool:
     """Whether our clock was set back between two checks: the wait would last that much longer."""
-    return first_at is not None and age_s(first_at.timestamp(), at.timestamp()) is None
+    return first_at is not None and clock_age_s(first_at.timestamp(), at.timestamp()) is None
 
 
 def _agreed_level(standing: BagStanding, check: StoredLevel, guard: Guard) -> str | None:

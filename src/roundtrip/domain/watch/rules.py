@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, Numeric, plain_decimal
-from roundtrip.domain.liquidity.removals import is_large
+from roundtrip.domain.liquidity.unlocks import is_large
 
 Verb = Literal["buying", "selling", "launching", "graduating", "moving", "draining", "removing"]
 VERBS: tuple[Verb, ...] = (

@@ -10,8 +10,15 @@ import asyncpg
 import structlog
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alert_text import draft_alert, more_alerts_text
-from roundtrip.domain.watch.alerts import BAG, MAX_A_MINUTE, MINUTE_S, Alert, Draft
+from roundtrip.domain.watch.alerts import (
+    BAG,
+    MAX_A_MINUTE,
+    MINUTE_S,
+    Alert,
+    Draft,
+    draft_alert,
+    more_alerts_text,
+)
 from roundtrip.domain.watch.bag_guard import GUARD, drains_much, guard_source_id, pool_matters, sells_much
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import Happening

@@ -18,10 +18,10 @@ import structlog
 from structlog.contextvars import bind_contextvars
 
 from roundtrip.chain.rpc.background import run_in_background
-from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.job_turns import Lane
 from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.types import clock_age_s
 from roundtrip.jobs.engine.loop import JobLoop, describe_error
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index.cursor import cursor
@@ -173,7 +173,7 @@ class Worker(Generic[C]):
         the time it was set back by, and renews the leases of running jobs, so that no other worker takes
         them."""
         now_s = self._ctx.now_s()
-        if age_s(self._latest_s, now_s) is None:
+        if clock_age_s(self._latest_s, now_s) is None:
             log.warning("the clock was set back", by_s=int(self._latest_s - now_s))
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                 for name, kind in self._kinds.items():

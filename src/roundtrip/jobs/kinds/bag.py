@@ -10,8 +10,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.watch.alert_text import verdict_change_text
-from roundtrip.domain.watch.alerts import Draft
+from roundtrip.domain.watch.alerts import Draft, verdict_change_text
 from roundtrip.domain.watch.bag_guard import (
     GUARD,
     BagHolding,

@@ -10,11 +10,11 @@ from types import MappingProxyType
 import structlog
 
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.market.exposure import READ_EVERY_S
 from roundtrip.domain.market.moving import (
     CHECKED_EVERY_S,
     CROWD,
     MAX_CHECKED,
+    READ_EVERY_S,
     WINDOW_S,
     MoneyFlow,
     flows_to_check,

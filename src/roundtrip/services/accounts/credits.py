@@ -14,8 +14,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import payments as chain_payments
 from roundtrip.chain.wallet.payments import MinedPayment
 from roundtrip.chain.wallet.transactions import SentTransaction
-from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.accounts.credits import MAX_CREDITS, CreditPayment, Payments, calls_for
+from roundtrip.domain.accounts.account import MAX_CREDITS, Account, CreditPayment, Payments, calls_for
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address, TxHash, plain_decimal

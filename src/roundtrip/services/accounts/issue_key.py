@@ -12,7 +12,7 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import signatures
-from roundtrip.domain.accounts import keys, sign_in
+from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import (
     AGENT_NAME_PATTERN,
     MAX_AGENT_NAME,
@@ -37,7 +37,7 @@ MAX_LABEL = 64
 MAX_SIGNATURE_BYTES = 8192
 """Enough for a contract wallet with many owners; a signature by a wallet's own key has 65."""
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
-_CLAIM_DIGITS = 2 * sign_in.CLAIM_BYTES
+_CLAIM_DIGITS = 2 * keys.CLAIM_BYTES
 _CLAIM = re.compile(rf"[0-9a-f]{{{_CLAIM_DIGITS}}}")
 
 
@@ -200,28 +200,26 @@ async def make_key(ctx: Context, params: KeyParams) -> UseCaseAnswer[KeyMade]:
     return UseCaseAnswer(answer, meter=meter)
 
 
-async def build_text_to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_KEY) -> TextToSign:
+async def build_text_to_sign(ctx: Context, address: Address, purpose: str = keys.FOR_A_KEY) -> TextToSign:
     """The texts that a wallet can sign for a purpose. Raises ServiceFull."""
     wallet, secret = await _read_wallet(ctx, address)
-    site, window, claim = _site(ctx), sign_in.window(ctx.now_s()), ctx.entropy()
-    message = sign_in.text(site, wallet, secret, window, purpose)
-    claim_message = sign_in.text(site, wallet, secret, window, purpose, claim)
+    site, window, claim = _site(ctx), keys.window(ctx.now_s()), ctx.entropy()
+    message = keys.text(site, wallet, secret, window, purpose)
+    claim_message = keys.text(site, wallet, secret, window, purpose, claim)
     return TextToSign(message, PERSONAL_SIGN, claim.hex(), claim_message)
 
 
 async def verify_signature(
-    ctx: Context, params: KeyParams, meter: Meter, purpose: str = sign_in.FOR_A_KEY
-) -> sign_in.SignInWallet:
+    ctx: Context, params: KeyParams, meter: Meter, purpose: str = keys.FOR_A_KEY
+) -> keys.SignInWallet:
     """Checks that the wallet signed a text that is valid now. Returns the wallet as it was when it signed.
     Raises CallerFault (bad_input, bad_signature), NodeFault when a contract wallet cannot be called, and
     ServiceFull."""
     signature, claim = params.signature_bytes(), params.claim_bytes()
     wallet, secret = await _read_wallet(ctx, params.wallet())
     site, now_s = _site(ctx), ctx.now_s()
-    plain = _hashes(sign_in.valid_texts(site, wallet, secret, now_s, purpose))
-    claimed = (
-        [] if claim is None else _hashes(sign_in.valid_texts(site, wallet, secret, now_s, purpose, claim))
-    )
+    plain = _hashes(keys.valid_texts(site, wallet, secret, now_s, purpose))
+    claimed = [] if claim is None else _hashes(keys.valid_texts(site, wallet, secret, now_s, purpose, claim))
     # The wallet's own key first: that needs no request, and a wallet that delegates to a contract (EIP-7702)
     # still has its key.
     if any(signatures.recover_signer(hashed, signature) == wallet.address for hashed in (*plain, *claimed)):
@@ -245,16 +243,16 @@ class _NewKey:
         return "_New(...)"
 
 
-async def _read_wallet(ctx: Context, address: Address) -> tuple[sign_in.SignInWallet, bytes]:
+async def _read_wallet(ctx: Context, address: Address) -> tuple[keys.SignInWallet, bytes]:
     """The wallet as it is now, and the secret that its texts are derived from."""
     async with accounts(ctx) as connection:
         secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
         keys_made = await accounts_store.keys_made(connection, address)
-    return sign_in.SignInWallet(address, checksum_address(address), keys_made), secret
+    return keys.SignInWallet(address, checksum_address(address), keys_made), secret
 
 
-def _site(ctx: Context) -> sign_in.SignInSite:
-    return sign_in.SignInSite(ctx.public_url, ctx.chain_id)
+def _site(ctx: Context) -> keys.SignInSite:
+    return keys.SignInSite(ctx.public_url, ctx.chain_id)
 
 
 def _hashes(texts: Sequence[str]) -> list[bytes]:
@@ -277,7 +275,7 @@ async def _contract_accepts(
 
 
 async def _store_key(
-    ctx: Context, connection: Connection, wallet: sign_in.SignInWallet, new: _NewKey
+    ctx: Context, connection: Connection, wallet: keys.SignInWallet, new: _NewKey
 ) -> Account:
     """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
     too_many_keys)."""
@@ -294,7 +292,7 @@ async def _store_key(
 
 
 async def lock_account(
-    ctx: Context, connection: Connection, wallet: sign_in.SignInWallet, now: datetime
+    ctx: Context, connection: Connection, wallet: keys.SignInWallet, now: datetime
 ) -> accounts_store.AccountRecord:
     """Locks the wallet's account, and creates it if there is none. Of concurrent requests with texts of the
     same key count only the first succeeds. Raises CallerFault (bad_signature)."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.accounts import keys, sign_in
+from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.figures import format_count
@@ -57,14 +57,14 @@ class SessionEnded(msgspec.Struct, frozen=True, rename="camel"):
 
 async def session_text(ctx: Context, params: WalletParams) -> UseCaseAnswer[TextToSign]:
     """The text that a wallet signs to sign in. Raises CallerFault (bad_address), ServiceFull."""
-    return UseCaseAnswer(await build_text_to_sign(ctx, params.wallet(), sign_in.FOR_A_SESSION))
+    return UseCaseAnswer(await build_text_to_sign(ctx, params.wallet(), keys.FOR_A_SESSION))
 
 
 async def begin_session(ctx: Context, params: KeyParams) -> UseCaseAnswer[SessionBegun]:
     """Begins a session for the wallet that signed. Raises CallerFault (bad_input, bad_signature), NodeFault
     when a contract wallet cannot be called, and ServiceFull."""
     meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
-    wallet = await verify_signature(ctx, params, meter, sign_in.FOR_A_SESSION)
+    wallet = await verify_signature(ctx, params, meter, keys.FOR_A_SESSION)
     session = keys.format_key(ctx.entropy(), keys.SESSION_PREFIX)
     ends_at = now + timedelta(seconds=LIFETIME_S)
     async with accounts(ctx) as connection:
@@ -183,7 +183,7 @@ async def own_keys(ctx: Context, params: SessionParams, account: Account) -> Use
 
 async def own_key_text(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[TextToSign]:
     """The text that the account's wallet signs for its next key. Raises ServiceFull."""
-    return UseCaseAnswer(await build_text_to_sign(ctx, account.wallet, sign_in.FOR_A_KEY))
+    return UseCaseAnswer(await build_text_to_sign(ctx, account.wallet, keys.FOR_A_KEY))
 
 
 async def make_own_key(ctx: Context, params: NewKeyParams, account: Account) -> UseCaseAnswer[NewKey]:

@@ -11,7 +11,6 @@ import msgspec
 from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.market.moving import (
     CROWD,
@@ -22,12 +21,13 @@ from roundtrip.domain.market.moving import (
     MoneyFlow,
     MovingBoard,
     MovingGroup,
+    TokenExposure,
     board,
     crowd,
     flows_to_count,
     group_flows,
+    worth_wei,
 )
-from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import CodeText, LevelText, says
 from roundtrip.services.support.index_reader import (

@@ -5,8 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
-from roundtrip.domain.market.moving import SELLS, TRAP, TokenChecks
+from roundtrip.domain.market.moving import INSIDERS_HIGH_BPS, SELLS, TRAP, TokenChecks
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, TokenNamed, present_token, reading, when
 from roundtrip.services.support.shown_verdict import SHARED_MS, ShownVerdict, present_stored

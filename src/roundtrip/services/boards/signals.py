@@ -13,7 +13,7 @@ from roundtrip.domain.base.events import Price, Spot
 from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.domain.market.price_history import worth_usdg, worth_wei
+from roundtrip.domain.market.moving import worth_usdg, worth_wei
 from roundtrip.domain.market.signals import (
     NARROW_TICKS,
     SIGNALS,

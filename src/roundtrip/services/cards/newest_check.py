@@ -21,7 +21,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.market.exposure import TokenExposure
+from roundtrip.domain.market.moving import TokenExposure
 from roundtrip.domain.verdicts.risks import Risk, list_risks, worst_risk
 from roundtrip.domain.verdicts.words import is_tradable, level_word
 from roundtrip.services.check.card import read_sold_bps

@@ -7,7 +7,7 @@ import structlog
 
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS, LeavingLiquidity
+from roundtrip.domain.market.moving import INSIDERS_MINDED_BPS, LeavingLiquidity
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.boards.moving import put_insiders, read_exposures
 from roundtrip.store.server.connections import DATABASE_FAULTS

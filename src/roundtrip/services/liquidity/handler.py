@@ -23,11 +23,10 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.domain.liquidity.depth import HeldBy, HeldPosition, PoolDepth, TokenDepth
-from roundtrip.domain.liquidity.positions import TokenPositions
+from roundtrip.domain.liquidity.depth import HeldBy, HeldPosition, PoolDepth, TokenDepth, TokenPositions
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, Tag, describe
 from roundtrip.domain.liquidity.unlocks import Unlock
-from roundtrip.domain.market.exposure import LeavingLiquidity
+from roundtrip.domain.market.moving import LeavingLiquidity
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.engine.buy_round import BuyRoundResult

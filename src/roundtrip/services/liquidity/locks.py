@@ -21,9 +21,15 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment, Missing, RefusedCall
-from roundtrip.domain.liquidity.depth import HeldBy, HeldPosition, Lock, Withdrawal
-from roundtrip.domain.liquidity.lockers import KNOWN_CODES, KnownLocker
-from roundtrip.domain.liquidity.positions import Position
+from roundtrip.domain.liquidity.depth import (
+    KNOWN_CODES,
+    HeldBy,
+    HeldPosition,
+    KnownLocker,
+    Lock,
+    Position,
+    Withdrawal,
+)
 from roundtrip.services.engine.session import CheckSession
 from roundtrip.venues import BY_KIND, abi
 from roundtrip.venues.base import Contracts

@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import Answer, CodeFault, Meter, RpcCall, RpcNod
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address, BlockRef
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.liquidity.positions import Position
+from roundtrip.domain.liquidity.depth import Position
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.positions import PoolState
 

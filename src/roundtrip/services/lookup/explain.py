@@ -29,19 +29,17 @@ from roundtrip.domain.transaction.account import (
     DecodedLog,
     Kind,
     MovedAsset,
+    NetChanges,
     StepKind,
     TransactionFacts,
     TransactionStep,
     TransactionSummary,
-)
-from roundtrip.domain.transaction.reader import interpret_transaction
-from roundtrip.domain.transaction.sums import (
-    NetChanges,
     logs_all_eth,
     merge_wraps,
     sum_logged_eth,
     sum_net_changes,
 )
+from roundtrip.domain.transaction.reader import interpret_transaction
 from roundtrip.domain.verdicts.changes import PastVerdict
 from roundtrip.services.lookup.entities import KnownEntities, add_from_logs, build_questions, load_from_index
 from roundtrip.services.lookup.explain_text import (

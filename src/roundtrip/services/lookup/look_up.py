@@ -23,7 +23,7 @@ from roundtrip.domain.base.types import (
     parse_address,
 )
 from roundtrip.domain.community.marks import name_key
-from roundtrip.domain.liquidity.removals import Removal
+from roundtrip.domain.liquidity.unlocks import Removal
 from roundtrip.services.lookup.entities import (
     KnownEntities,
     Question,

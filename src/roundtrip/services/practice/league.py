@@ -10,8 +10,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.domain.practice.league import MIN_SELLS, Who
-from roundtrip.domain.practice.practice import WEEK_S, monday_s
+from roundtrip.domain.practice.practice import MIN_SELLS, WEEK_S, Who, monday_s
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import WRITTEN, AnswerText, says
 from roundtrip.services.support.index_reader import (

@@ -13,8 +13,7 @@ from roundtrip.chain.doctor import Finding
 from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, Lane
 from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.chain.simulate.rates import Rates
-from roundtrip.domain.accounts.account import Allowances, CallAllowance
-from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.accounts.account import Allowances, CallAllowance, Payments
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import Policy

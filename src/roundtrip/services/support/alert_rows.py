@@ -10,7 +10,7 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.types import WEI_PER_ETH
-from roundtrip.domain.liquidity.removals import LARGE_BPS, LARGE_BY_DEPLOYER_BPS, Removal
+from roundtrip.domain.liquidity.unlocks import LARGE_BPS, LARGE_BY_DEPLOYER_BPS, Removal
 from roundtrip.domain.watch.alerts import Alert, Draft, Kind
 from roundtrip.domain.watch.rules import VERBS
 from roundtrip.services.support.answer_fields import WRITTEN, Sentence, says

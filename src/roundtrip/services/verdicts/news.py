@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.liquidity.removals import Removal
+from roundtrip.domain.liquidity.unlocks import Removal
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition, parse_position
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.services.runtime.context import Context, UseCaseAnswer

@@ -14,8 +14,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alert_text import draft_alert
-from roundtrip.domain.watch.alerts import INBOX_S, Alert
+from roundtrip.domain.watch.alerts import INBOX_S, Alert, draft_alert
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.services.runtime.context import Context, UseCaseAnswer

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from roundtrip.domain.accounts.credits import CreditPayment
+from roundtrip.domain.accounts.account import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_value, fetch_values
 

@@ -15,9 +15,15 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
-from roundtrip.domain.market.moving import CheckedLevel, MoneyFlow, TokenChecks
+from roundtrip.domain.market.moving import (
+    NEVER_READ,
+    CheckedLevel,
+    LeavingLiquidity,
+    MoneyFlow,
+    TokenChecks,
+    TokenExposure,
+)
 from roundtrip.store.index.tokens import eth_quotes
 from roundtrip.store.server.rows import Connection, as_bytes, fetch
 from roundtrip.venues.base import Contracts

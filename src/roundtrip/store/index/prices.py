@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
-from roundtrip.domain.market.price_history import MAX_MICRO_USD, capped_usdg
+from roundtrip.domain.market.moving import MAX_MICRO_USD, capped_usdg
 from roundtrip.store.server.rows import Connection, as_bytes, fetch
 from roundtrip.venues.base import Contracts
 

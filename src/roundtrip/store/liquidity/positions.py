@@ -8,9 +8,15 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import PoolPlace, Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, HexBytes, Numeric
-from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
-from roundtrip.domain.liquidity.removals import LARGE_BPS, LARGE_BY_DEPLOYER_BPS, Removal, share_bps
-from roundtrip.domain.liquidity.unlocks import ComingUnlock, Unlock
+from roundtrip.domain.liquidity.depth import PoolPositions, Position, TokenPositions
+from roundtrip.domain.liquidity.unlocks import (
+    LARGE_BPS,
+    LARGE_BY_DEPLOYER_BPS,
+    ComingUnlock,
+    Removal,
+    Unlock,
+    share_bps,
+)
 from roundtrip.store.index.cursor import LAUNCH_PLACES
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_values
 from roundtrip.venues.base import Contracts

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address, BlockRef, Numeric
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
-from roundtrip.domain.practice import league
-from roundtrip.domain.practice.league import MIN_SELLS, Who
-from roundtrip.domain.practice.practice import monday_s
+from roundtrip.domain.practice import practice as league
+from roundtrip.domain.practice.practice import MIN_SELLS, Who, monday_s
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.boards.reference_pools import PoolAge, is_common
@@ -223,7 +222,7 @@ _IN = f"week.sells >= {MIN_SELLS}"
 
 
 async def board(connection: Connection, week_s: int, who: Who, limit: int) -> tuple[LeagueRank, ...]:
-    """The first ``limit`` ranks of a week, in the order of ``domain/practice/league.py``."""
+    """The first ``limit`` ranks of a week, in the order of ``domain/practice/practice.py``."""
     ranks = await fetch(
         connection,
         LeagueRank,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from roundtrip.domain.base.clock_age import AHEAD_S
 from roundtrip.domain.base.job_turns import Lane, ReadyJob, choose
+from roundtrip.domain.base.types import AHEAD_S
 from roundtrip.store.server.rows import Connection, fetch
 
 from . import jobs

@@ -20,7 +20,7 @@ from uuid import UUID
 
 import msgspec
 
-from roundtrip.domain.base.clock_age import AHEAD_S
+from roundtrip.domain.base.types import AHEAD_S
 from roundtrip.store.server.rows import Connection, JsonObject, fetch, fetch_row, fetch_value, fetch_values
 
 CHANNEL = "jobs"

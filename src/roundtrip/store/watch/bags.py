@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.events import Spot
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric, TxHash
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric, TxHash, clock_age_s
 from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, StoredLevel
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_values
@@ -396,7 +395,7 @@ async def checked_at(
         [as_bytes(token) for token in tokens],
     )
     now_s = now.timestamp()
-    return {token: at for token, at in rows if age_s(at.timestamp(), now_s) is not None}
+    return {token: at for token, at in rows if clock_age_s(at.timestamp(), now_s) is not None}
 
 
 async def document(connection: Connection, evidence_id: int) -> bytes | None:

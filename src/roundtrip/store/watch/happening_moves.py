@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, Numeric
-from roundtrip.domain.market.price_history import MAX_MICRO_USD
+from roundtrip.domain.market.moving import MAX_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MAX_CHANGES, MAX_PLACES

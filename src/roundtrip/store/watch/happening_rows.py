@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric
-from roundtrip.domain.market.price_history import worth_wei
+from roundtrip.domain.market.moving import worth_wei
 from roundtrip.domain.watch.rules import Happening, Over, Watch
 from roundtrip.store.index.prices import past_prices
 from roundtrip.store.index.tokens import ids_of

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, Numeric
-from roundtrip.domain.market.price_history import MAX_MICRO_USD
+from roundtrip.domain.market.moving import MAX_MICRO_USD
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.rows import fetch, fetch_value
 

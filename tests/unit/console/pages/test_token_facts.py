@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from roundtrip.console.pages.token import amount_back, draw_history, find_smaller, list_facts, list_risks
-from roundtrip.domain.market.exposure import LeavingLiquidity
+from roundtrip.domain.market.moving import LeavingLiquidity
 from roundtrip.domain.verdicts.facts import MAX_FACTS, TokenFact, select_facts
 from roundtrip.domain.verdicts.risks import Topic
 from roundtrip.services.check.card import CheckCard

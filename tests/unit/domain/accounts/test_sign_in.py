@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.accounts.sign_in import (
+from roundtrip.domain.accounts.keys import (
     CLAIM_BYTES,
     LIFETIME_S,
     WINDOW_S,

@@ -10,11 +10,11 @@ from roundtrip.domain.liquidity.depth import (
     HeldBy,
     HeldPosition,
     PoolDepth,
+    Position,
     TokenDepth,
     Withdrawal,
     quote_along_raw,
 )
-from roundtrip.domain.liquidity.positions import Position
 
 _WALLETS = [Address("0x" + digit * 40) for digit in "abc"]
 _QUOTE = Address("0x" + "0" * 40)

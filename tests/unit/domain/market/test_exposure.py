@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.market.exposure import (
+from roundtrip.domain.market.moving import (
     EXPOSED_FOR_S,
     NEVER_READ,
     READ_EVERY_S,

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.base.clock_age import AHEAD_S
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import AHEAD_S, Address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.domain.market.fairness import WalletOrigin, WalletOrigins

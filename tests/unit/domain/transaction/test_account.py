@@ -26,9 +26,12 @@ from roundtrip.domain.transaction.account import (
     OperationEnded,
     TransactionFacts,
     TransactionSummary,
+    logs_all_eth,
+    merge_wraps,
+    sum_logged_eth,
+    sum_net_changes,
 )
 from roundtrip.domain.transaction.reader import interpret_transaction
-from roundtrip.domain.transaction.sums import logs_all_eth, merge_wraps, sum_logged_eth, sum_net_changes
 
 
 def at(number: int) -> Address:

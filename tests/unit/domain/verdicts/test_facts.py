@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.domain.check.outlook import Prospect
 from roundtrip.domain.check.venue_code import Level
-from roundtrip.domain.market.exposure import LeavingLiquidity
+from roundtrip.domain.market.moving import LeavingLiquidity
 from roundtrip.domain.verdicts.facts import (
     MAX_FACTS,
     BundleShare,

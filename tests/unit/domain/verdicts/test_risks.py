@@ -8,7 +8,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.market.exposure import LeavingLiquidity
+from roundtrip.domain.market.moving import LeavingLiquidity
 from roundtrip.domain.verdicts.risks import (
     combine_risks,
     find_insider_warning,

@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.watch.alert_text import (
+from roundtrip.domain.watch.alerts import (
     describe_happening,
     draft_alert,
     more_alerts_text,

@@ -1,7 +1,6 @@
 """The verdict that a row of a page shows."""
 
-from roundtrip.domain.market.exposure import TokenExposure
-from roundtrip.domain.market.moving import CheckedLevel, TokenChecks
+from roundtrip.domain.market.moving import CheckedLevel, TokenChecks, TokenExposure
 from roundtrip.domain.verdicts.words import level_word
 from roundtrip.services.support.shown_verdict import present_stored
 

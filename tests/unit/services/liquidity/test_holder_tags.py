@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.findings import KnownWallet
-from roundtrip.domain.liquidity.positions import PoolPositions, Position, TokenPositions
+from roundtrip.domain.liquidity.depth import PoolPositions, Position, TokenPositions
 from roundtrip.services.holders.findings import AccountTags, HolderRecord, tag_accounts
 from roundtrip.services.liquidity import handler
 from roundtrip.services.liquidity.findings import Tags

@@ -1,7 +1,7 @@
 """Which positions of a pool are read where there are too many."""
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.liquidity.positions import Position
+from roundtrip.domain.liquidity.depth import Position
 from roundtrip.services.liquidity.position_reader import in_range_first
 from roundtrip.venues.positions import NO_STATE
 from unit.venues.network import address
