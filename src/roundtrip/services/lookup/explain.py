@@ -205,7 +205,9 @@ async def explain(ctx: Context, params: ExplainParams) -> UseCaseAnswer[Explanat
     texts = StepsText(ctx.contracts, entities)
     transaction = _TransactionRecord(sent, mined, around, logs, entities, texts, index_block, to_has_code)
     if mined is None or around is None:
-        answer = _explain_pending(ctx, transaction)
+        wants = describe_call(transaction.texts, transaction.sent, "wants")
+        text = f"It is not in a block yet: it may go through, fail, or be dropped. {wants}"
+        answer = _build_answer(ctx, transaction, _classify_call(transaction.sent), text)
     elif not mined.succeeded:
         answer = _explain_failed(ctx, transaction, mined, await read_reason(ctx.node, sent, around, meter))
     else:
@@ -398,12 +400,6 @@ def _explain_failed(
         why = "We could not find out why: on the state before its block it does not fail, or cannot be run."
     text = f"It failed: only its fee was paid. {tried} {why} {fee}"
     return _build_answer(ctx, transaction, _classify_call(sent), text, reverts=reason)
-
-
-def _explain_pending(ctx: Context, transaction: _TransactionRecord) -> Explanation:
-    wants = describe_call(transaction.texts, transaction.sent, "wants")
-    text = f"It is not in a block yet: it may go through, fail, or be dropped. {wants}"
-    return _build_answer(ctx, transaction, _classify_call(transaction.sent), text)
 
 
 def _classify_call(sent: SentTransaction) -> Kind:

@@ -300,7 +300,7 @@ async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSug
             found = await find_by_address(connection, address["digits"], MAX_SHOWN)
         else:
             name = query[:_NAME_LENGTH]
-            found = await find_by_text(connection, _symbol_key(query), name, MAX_SHOWN)
+            found = await find_by_text(connection, query.removeprefix("$").casefold(), name, MAX_SHOWN)
         tokens = [one.token for one in found]
         checks = await read_shown_checks(connection, tokens)
         labels = await labels_of(connection, tokens)
@@ -319,7 +319,3 @@ async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSug
 def shared_as(params: SuggestParams) -> str:
     """The query as it is looked for."""
     return names.clean(params.query, MAX_CHARACTERS)
-
-
-def _symbol_key(query: str) -> str:
-    return query.removeprefix("$").casefold()

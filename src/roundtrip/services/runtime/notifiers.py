@@ -133,7 +133,9 @@ async def send(notifiers: Notifiers, recipient: MessageTarget, message: Message,
     this service's own configuration prevents sending."""
     try:
         if recipient.kind == "telegram":
-            return await _to_telegram(notifiers, recipient, message)
+            if notifiers.bot is None:
+                raise PostNotTried("no Telegram bot is configured")
+            return await notifiers.bot.telegram.send_rows(int(recipient.target), *_chat_rows(message))
         parsed_target = parse_target(notifiers.seal().unseal(recipient.target), notifiers.loopback)
         if recipient.kind == "discord":
             body, headers = discord.build_message(*_chat_rows(message))
@@ -149,12 +151,6 @@ async def send(notifiers: Notifiers, recipient: MessageTarget, message: Message,
         return PostReply(None, str(error), None, 0)
     reply = await notifiers.poster.post(parsed_target, body, headers)
     return discord.read_discord_reply(reply) if recipient.kind == "discord" else reply
-
-
-async def _to_telegram(notifiers: Notifiers, recipient: MessageTarget, message: Message) -> PostReply:
-    if notifiers.bot is None:
-        raise PostNotTried("no Telegram bot is configured")
-    return await notifiers.bot.telegram.send_rows(int(recipient.target), *_chat_rows(message))
 
 
 def _chat_rows(message: Message) -> tuple[list[str], list[str | None]]:
