@@ -4,7 +4,7 @@ Blocks are made by hand, so that a trade stands in the block of exactly the seco
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -490,10 +490,10 @@ def surely_half(sale: Sale | None) -> bool:
     return sale is not None and sale.share_bps() > BPS // 2 + 1
 
 
-def met_everywhere(traders: list[Trader]) -> list[Met]:
+def met_everywhere(traders: list[Trader], cheapest_of: Callable[[list[Met]], int]) -> list[Met]:
     """What wallets meet in every pool, alone, and on the way out of the cheapest one by the others."""
     found = [trader.met() for trader in traders]
-    cheapest = max(range(len(traders)), key=lambda number: found[number].brought_raw)
+    cheapest = cheapest_of(found)
     size = found[cheapest].size
     if size is None:
         return found

@@ -49,10 +49,19 @@ def findings(found: list[Met]) -> set[Finding]:
 def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
     """What is lost on the way out counts where the cheapest pool does not take the sell. Then no pool is
     level ok."""
-    cheapest = max(found, key=lambda met: met.brought_raw)
+    cheapest = found[cheapest_of(found, slack_bps)]
     if sells(cheapest, slack_bps):
         return [replace(met, exit_bps=0) for met in found]
     return [replace(met, beside_trap=met is not cheapest) for met in found]
+
+
+def cheapest_of(found: list[Met], slack_bps: int = 0) -> int:
+    """Where a buy brings most; of pools that bring the same, one that refuses sells."""
+    most_raw = max(met.brought_raw for met in found)
+    if not most_raw:
+        return 0
+    equal = [number for number, met in enumerate(found) if met.brought_raw * BPS >= most_raw * (BPS - 1)]
+    return min(equal, key=lambda number: (sells(found[number], slack_bps), -found[number].brought_raw))
 
 
 def sells(met: Met, slack_bps: int = 0) -> bool:

@@ -102,7 +102,7 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
         pool = next((pool for pool in case.pools if best and _is(best, pool, built.hooks)), None)
         with chain.by_hand():
             traders = {plan: Trader(chain, plan, evidence.environments) for plan in case.pools}
-            found = met_everywhere(list(traders.values()))
+            found = met_everywhere(list(traders.values()), rules.cheapest_of)
             met = _with_others(found, traders, evidence, built.hooks)
             unmet: tuple[str, ...] = ()
             if pool is not None and judgement.best is not None and judgement.verdict.code in _OF_A_CROWD:

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address
 from roundtrip.domain.check import curve
 from roundtrip.domain.check.evidence import (
     CompletedBuy,
@@ -240,6 +240,29 @@ async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: Syn
     assert (judgement.verdict.code, judgement.verdict.level) == ("ok", "ok"), judgement.verdict.text
     assert [venue.venue.kind for venue in evidence.venues] == ["launchpad_pool"]
     assert raised_flags(JudgedCheck(evidence, judgement, POLICY)) == ()
+
+
+@pytest.mark.parametrize("left_milli", [105, 115, 130, 150, 170, 190, 220, 260, 330])
+async def test_a_curve_that_is_nearly_full_is_no_trap(
+    ctx: Context, rpc: SyncRpc, built: Built, left_milli: int
+) -> None:
+    """The crowd buys after the main wallet's 0.1 eth, and must not close the curve that it sells to."""
+    deployer = ContractDeployer(rpc, built.accounts[0])
+    made = launch(deployer, built.contracts, LaunchRequest("Brink", "BRNK", salt=78))
+    pass_s(rpc, 60)
+    evidence, _ = await gathered(ctx, made.token)
+    assert isinstance(evidence.launch, LaunchFacts)
+    state = evidence.launch.curve_state
+    assert isinstance(state, Curve)
+    sold_out_raw = state.quote_raw * (state.token_raw - state.reserved_raw) // state.reserved_raw
+    curve_buy(deployer, made, (sold_out_raw - left_milli * 10**15) * BPS // (BPS - state.fee_bps))
+    deployer.check_receipts()
+    pass_s(rpc, 60)
+    for _ in range(4):
+        evidence, judgement = await gathered(ctx, made.token)
+        verdict = judgement.verdict
+        assert verdict.code == "ok", verdict.text
+        assert "CurveGraduated" not in verdict.text
 
 
 async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: CurveToken) -> None:

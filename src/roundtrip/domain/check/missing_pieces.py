@@ -80,7 +80,10 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
         return frozenset(codes)
     if evidence.role != "token":
         return frozenset(codes | {"quote_asset"})
-    codes |= _combine([_outcomes(reading, readings, policy) for reading in readings], tie_order(evidence))
+    codes |= _combine(
+        [_outcomes(reading, readings, policy) for reading in readings],
+        tie_order(evidence.venues, evidence.market),
+    )
     caught = holder_sells.traps(evidence.holder_sells, policy)
     return frozenset((codes if False in caught else set()) | ({"cannot_sell"} if True in caught else set()))
 

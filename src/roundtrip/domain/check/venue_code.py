@@ -8,7 +8,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import TRAITS, PoolFacts
 
-from .evidence import Evidence, Missing, RefusedCall
+from .evidence import MarketRates, Missing, RefusedCall, VenueEvidence
 from .price import quote_in_wei
 from .sales import Sale, SellResult
 from .venue_reading import VenueReading
@@ -195,18 +195,18 @@ _LEVELS: tuple[Level, ...] = ("ok", "warn", "danger", "unknown")
 _KINDS = tuple(TRAITS)
 
 
-def tie_order(evidence: Evidence) -> tuple[int, ...]:
+def tie_order(venues: Sequence[VenueEvidence], market: MarketRates) -> tuple[int, ...]:
     """The place of each venue where their results are equal, whatever their order in the evidence: the one
     with more money first, then by kind, then by its address or id."""
 
     def key(number: int) -> tuple[int, int, str, int]:
-        found = evidence.venues[number]
+        found = venues[number]
         venue, facts = found.venue, found.facts
         reserve_raw = facts.quote_reserve_raw if isinstance(facts, PoolFacts) else 0
-        money_wei = quote_in_wei(reserve_raw, venue.quote, evidence.market) or 0
+        money_wei = quote_in_wei(reserve_raw, venue.quote, market) or 0
         return -money_wei, _KINDS.index(venue.kind), venue.at() or "", venue.fee_pips
 
-    ranked = sorted(range(len(evidence.venues)), key=key)
+    ranked = sorted(range(len(venues)), key=key)
     return tuple(ranked.index(number) for number in range(len(ranked)))
 
 

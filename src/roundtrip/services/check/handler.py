@@ -23,6 +23,7 @@ from roundtrip.domain.check.verdict_text import snipe_tax_left_s
 from roundtrip.services.engine.check_run import CheckResult
 from roundtrip.services.engine.recalled import keep_recalled
 from roundtrip.services.engine.token_check import check_token
+from roundtrip.services.runtime.check_steps import NoteStep
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import MAX_AHEAD, block_missing_error
 from roundtrip.services.support.answer_fields import at, scam_text
@@ -85,23 +86,30 @@ async def _check_at_newest(ctx: Context, params: CheckParams, requested: bool) -
     asked, meter = params.read(), Meter()
     if asked.probe_wei is not None:
         ctx = ctx.at_size(asked.probe_wei)
-    with ctx.steps.follow(asked.shared_as()):
-        made = await _check_once(ctx, asked, requested, meter)
+    with ctx.steps.follow(asked.shared_as()) as note_step:
+        made = await _check_once(ctx, asked, requested, meter, note_step)
         head, indexed_number = made.run.inputs.head, made.run.inputs.indexed_number
         if made.answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
             # The token may have been launched since the head was read.
-            made = await _check_once(ctx, asked, requested, meter, newest)
+            made = await _check_once(ctx, asked, requested, meter, note_step, newest)
     if made.answer.is_absence and made.answer.block < indexed_number <= made.answer.block + MAX_AHEAD:
         raise block_missing_error(indexed_number)
     return made
 
 
 async def _check_once(
-    ctx: Context, asked: AskedCheck, requested: bool, meter: Meter, head: ChainHead | None = None
+    ctx: Context,
+    asked: AskedCheck,
+    requested: bool,
+    meter: Meter,
+    note_step: NoteStep,
+    head: ChainHead | None = None,
 ) -> _RunWithAnswer:
     """Runs a check, stores it and answers. ``head`` None: the followed one."""
     recorder = CallRecorder(ctx.node)
-    run = await check_token(ctx, asked.token, meter, asked.deep, head=head, node=recorder)
+    run = await check_token(
+        ctx, asked.token, meter, asked.deep, head=head, node=recorder, note_step=note_step
+    )
     evidence, judgement, now_s = run.evidence, run.judgement, ctx.now_s()
     answer = present(evidence, judgement, ctx.policy, now_s)
     if asked.probe_wei is None:

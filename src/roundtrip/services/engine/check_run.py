@@ -9,7 +9,8 @@ from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.runtime.check_context import CheckContext, note_step
+from roundtrip.services.runtime.check_context import CheckContext
+from roundtrip.services.runtime.check_steps import NoteStep, ignore_step
 from roundtrip.services.support.cancel_on_error import at_once
 
 from .buy_round import BuyRoundResult, run_buy_round
@@ -36,12 +37,16 @@ class CheckResult:
 
 
 async def run_check(
-    means: CheckContext, inputs: CheckInputs, meter: Meter, on_round: Callable[[Round], None] = lambda _: None
+    means: CheckContext,
+    inputs: CheckInputs,
+    meter: Meter,
+    on_round: Callable[[Round], None] = lambda _: None,
+    note_step: NoteStep = ignore_step,
 ) -> CheckResult:
     """Runs a check from its inputs, which ``prepare_inputs`` or a proof gives: buys on every candidate, sells
     on every venue that bought, tries alone what deviated, and in a deep check what an owner could do.
-    ``on_round``: is told each round before it runs. Raises NodeFault when the buy round has no usable
-    answer."""
+    ``on_round``: called with each round before it runs; ``note_step``: with each step done. Raises
+    NodeFault when the buy round has no usable answer."""
     note_step(f"Found {format_count(len(inputs.candidates.venues), 'pool or curve', 'pools and curves')}")
     on_round("buy round")
     bought = await run_buy_round(means, inputs, meter)
@@ -54,7 +59,7 @@ async def run_check(
         )
         meter.add(selling, reading)
         note_step("Sells simulated: soon, after an hour, after a day")
-        evidence = await run_deep_round(bought, evidence, deep_inputs, meter)
+        evidence = await run_deep_round(bought, evidence, deep_inputs, meter, note_step)
     else:
         evidence = await run_sell_round(bought, meter)
     return CheckResult(inputs, bought, evidence, judge(evidence, means.policy))

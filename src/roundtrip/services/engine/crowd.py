@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.dialect import GAS_POOL
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
 from roundtrip.chain.simulate.crowd_plans import CrowdTrader, Member
-from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.chain.simulate.legs import VenuePlace, size_raw
 from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.chain.simulate.request import PlannedBlock, Results
 from roundtrip.domain.base.policy import Policy
@@ -143,11 +143,15 @@ def room_raw(
     run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
 ) -> int:
     """The most that the crowd may buy for, in base units of the venue's quote: a part of the venue's depth,
-    and of a curve not so much that it closes."""
+    and of a curve a third of what it has left after the main wallet's buy, which comes first. So it stays
+    open also where wallets of earlier checks, for half as much, trade beside the crowd."""
     curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
     divisor = run.means.policy.crowd_depth_divisor
     if place.venue.is_curve and isinstance(curve, Curve):
-        return min(curve.quote_raw // divisor, _until_closed_raw(curve) // 2)
+        main_raw = size_raw("probe", place, run.setting, run.environments[0])
+        if isinstance(main_raw, Missing):
+            return 0
+        return min(curve.quote_raw // divisor, max(0, _until_closed_raw(curve) - main_raw) // 3)
     return facts.quote_reserve_raw // divisor if isinstance(facts, PoolFacts) else 0
 
 

@@ -16,7 +16,7 @@ from roundtrip.domain.check.evidence import Caller, Evidence, Missing, OwnerCall
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.runtime.check_context import note_step
+from roundtrip.services.runtime.check_steps import NoteStep
 from roundtrip.venues.base import Contracts
 
 from . import account_rights, holder_sells
@@ -65,7 +65,7 @@ _IMPLEMENTATION = "implementation"
 
 
 async def run_deep_round(
-    bought: BuyRoundResult, evidence: Evidence, inputs: DeepRoundInputs, meter: Meter
+    bought: BuyRoundResult, evidence: Evidence, inputs: DeepRoundInputs, meter: Meter, note_step: NoteStep
 ) -> Evidence:
     """The evidence with the sells after each call of an owner or of another account, and the holders' sells.
     Sends one batch, and one before it where accounts other than an owner are tried."""

@@ -20,7 +20,7 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.venue_code import enough, stops_selling
 from roundtrip.domain.check.venue_reading import VenueReading
 
-from .session import CheckSession, PlanResult, VenueTrial, bought_raw
+from .session import CheckSession, PlanResult, VenueTrial
 
 
 def pieces_probe(policy: Policy, size: Size) -> Probe:
@@ -150,12 +150,6 @@ def read_cell(
 # --- bought on one venue, sold on another ----------------------------------------------------------
 
 
-def cheapest_of(venues: list[VenueTrial]) -> VenueTrial | None:
-    """The venue where a buy brings most; None where nothing was bought."""
-    buying = [venue for venue in venues if venue.main_size() is not None]
-    return max(buying, key=bought_raw, default=None)
-
-
 def _whole(run: CheckSession, size: Size) -> Probe:
     return Probe(size, run.means.policy.later_s, BPS, 0)
 
@@ -170,11 +164,9 @@ def cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> Pl
 
 
 def read_crossed(
-    run: CheckSession, venues: list[VenueTrial], venue: VenueTrial, result: PlanResult
+    run: CheckSession, cheapest: VenueTrial, venue: VenueTrial, result: PlanResult
 ) -> CellOutcome:
     """The outcome of ``cross_plan``, paid in the venue's own quote."""
-    cheapest = cheapest_of(venues)
-    assert cheapest is not None
     size = cheapest.main_size()
     assert size is not None
     if isinstance(result, RefusedCall):

@@ -10,6 +10,7 @@ from roundtrip.chain.simulate.crowd_plans import Member
 from roundtrip.chain.simulate.request import GAS_POOL_SPENT, Plan, join_plans, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.cross_exit import cheapest_of
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     Crowd,
@@ -49,7 +50,6 @@ from .crowd_sells import (
 from .main_trips import (
     OTHER_SIZES,
     amount_of_size,
-    cheapest_of,
     cross_plan,
     hand_over_plan,
     nearly_all_probes,
@@ -94,6 +94,7 @@ class _CrossSell:
     """A buy on the cheapest venue, sold on this one."""
 
     venue: int
+    cheapest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +419,7 @@ def _plan_isolation(
                     if isolation.attempts
                     else probe_plan(run, trial, pieces_probe(policy, size))
                 )
-    return plans | _cross_plans(run, trials, readings)
+    return plans | _cross_plans(run, trials, venues, readings)
 
 
 def _parts(crowds: _Crowds, number: int, recalled: bool = False) -> list[CrowdSells]:
@@ -435,19 +436,21 @@ def _pieces(run: CheckSession, trial: VenueTrial, number: int, size: Size) -> _P
     return {_ProbeSell(number, probe): probe_plan(run, trial, probe)}
 
 
-def _cross_plans(run: CheckSession, trials: list[VenueTrial], readings: list[VenueReading]) -> _Plans:
+def _cross_plans(
+    run: CheckSession, trials: list[VenueTrial], venues: list[VenueEvidence], readings: list[VenueReading]
+) -> _Plans:
     """Sells on every other venue of what the cheapest one brings, where that may not take it back."""
-    cheapest = cheapest_of(trials)
+    cheapest = cheapest_of(venues, readings, run.setting.market, run.means.policy)
     if cheapest is None:
         return {}
-    reading = readings[trials.index(cheapest)]
+    reading = readings[cheapest]
     differs = reading.crowd is not None and reading.crowd.differing > 0
     if takes_sells(reading, run.means.policy) and reading.inconsistent is False and not differs:
         return {}
     return {
-        _CrossSell(number): cross_plan(run, cheapest, trial)
+        _CrossSell(number, cheapest): cross_plan(run, trials[cheapest], trial)
         for number, trial in enumerate(trials)
-        if trial is not cheapest and trial.main_size() is not None
+        if number != cheapest and trial.main_size() is not None
     }
 
 
@@ -500,14 +503,21 @@ def _read_venue(
     small = results.get(_Pull(number, "thousandth"))
     if small is not None and isinstance(carried, RefusedCall):
         carried = _read_carried(venue, small, "thousandth")
-    crossed = results.get(_CrossSell(number))
+    crossed = next(
+        (
+            read_crossed(run, venues[sell.cheapest], venue, result)
+            for sell, result in results.items()
+            if isinstance(sell, _CrossSell) and sell.venue == number
+        ),
+        None,
+    )
     is_pulled = pulled is not None and not isinstance(pulled, RefusedCall)
     return replace(
         evidence,
         cells=cells,
         told_on_sell=outcomes.read_told(pulled, "pull") if is_pulled else pulled,  # type: ignore[arg-type]
         carried=carried,
-        crossed=None if crossed is None else read_crossed(run, venues, venue, crossed),
+        crossed=crossed,
         crowd=_read_crowd(run, venue, number, results, crowds),
         short_raw=_read_short(venue, handed, pulled),
     )

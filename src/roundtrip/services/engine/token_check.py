@@ -7,6 +7,7 @@ from roundtrip.chain.blocks.venue_index import ListedVenues
 from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.check.proof_input import MAIN_WALLET, IndexInputs, TokenIndex
+from roundtrip.services.runtime.check_steps import NoteStep, ignore_step
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import head_of_index
 from roundtrip.services.support.answer_fields import at
@@ -16,7 +17,7 @@ from roundtrip.store.check.token_index import HolderDraw, read_token_index
 from .buy_round import BuyRoundResult, run_buy_round
 from .candidates import Candidates, KnownVenues, join_venues, list_candidates
 from .check_run import CheckResult, run_check
-from .inputs import CheckInputs, role_of
+from .inputs import CheckInputs
 
 
 async def check_token(
@@ -28,11 +29,12 @@ async def check_token(
     head: ChainHead | None = None,
     crowd: bool = True,
     node: RpcNode | None = None,
+    note_step: NoteStep = ignore_step,
 ) -> CheckResult:
-    """Checks a token. ``head``, ``crowd``: as ``prepare_inputs``; ``node``: replaces the context's own.
-    Raises NodeFault when the node gave no usable answer."""
+    """Checks a token. ``head``, ``crowd``: as ``prepare_inputs``; ``node``: replaces the context's own;
+    ``note_step``: called with each step done. Raises NodeFault when the node gave no usable answer."""
     inputs = await prepare_inputs(ctx, token, deep, head=head, crowd=crowd)
-    run = await run_check(ctx.means(node), inputs, meter)
+    run = await run_check(ctx.means(node), inputs, meter, note_step=note_step)
     remember_launch(ctx, run.bought)
     return run
 
@@ -72,7 +74,7 @@ async def prepare_inputs(
     NodeFault."""
     follows, seed = head is None and not fresh, ctx.entropy()
     head = head or ctx.heads.current()
-    if role_of(token, ctx.contracts) != "token":
+    if token in (ctx.contracts.weth, ctx.contracts.usdg):
         # Money has no candidates, and the index has too much of it.
         newest_number = 0
         if fresh:
@@ -91,11 +93,12 @@ async def prepare_inputs(
     # The policy of another release may draw a larger crowd.
     numbers = range(MAIN_WALLET, sum(ctx.policy.crowd_counts))
     recalled = () if index is None else tuple(kept for kept in index.recalled if kept.number in numbers)
+    known = known_venues(ctx, token, index)
     return CheckInputs(
         head,
         token,
         seed,
-        list_candidates(known_venues(ctx, token, index), ctx.contracts, token, ctx.policy.most_scouted),
+        list_candidates(known, ctx.contracts, token, ctx.policy.most_scouted),
         deep,
         IndexInputs(unread=deep) if index is None else index.facts,
         crowd,

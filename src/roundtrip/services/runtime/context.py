@@ -19,7 +19,8 @@ from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.runtime.book_cache import BookCache
-from roundtrip.services.runtime.check_context import CheckContext, CheckSteps
+from roundtrip.services.runtime.check_context import CheckContext
+from roundtrip.services.runtime.check_steps import CheckSteps
 from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
 from roundtrip.services.runtime.notifiers import CLOSED, Notifiers
 from roundtrip.store.replicas.pools import NO_REPLICAS, ReplicaLoan, Replicas

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import (
     CellOutcome,
     CompletedBuy,
@@ -18,12 +18,13 @@ from roundtrip.domain.check.verdict import Judgement, judge
 from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, PAID_RAW, cells, evidence, refused_cells, venue
 
 
-def cheaper(found: VenueEvidence, times: int = 1000) -> VenueEvidence:
-    """The same venue where a buy brings so many times the tokens."""
+def cheaper(found: VenueEvidence, times: int = 1000, more_raw: int = 0) -> VenueEvidence:
+    """The same venue where a buy brings so many times the tokens, and so many base units more."""
 
     def more(buy: EnvironmentBuy) -> EnvironmentBuy:
         assert isinstance(buy.outcome, CompletedBuy)
-        return replace(buy, outcome=replace(buy.outcome, received_raw=buy.outcome.received_raw * times))
+        received_raw = buy.outcome.received_raw * times + more_raw
+        return replace(buy, outcome=replace(buy.outcome, received_raw=received_raw))
 
     return replace(found, buys=tuple(map(more, found.buys)))
 
@@ -89,6 +90,18 @@ def test_where_the_cheapest_pool_takes_the_sell_nobody_needs_a_way_out() -> None
 def test_a_trap_that_is_dearer_than_the_fair_pool_does_not_matter() -> None:
     found = judge(evidence(venue(refused_cells()), replace(cheaper(venue(), 2), crossed=None)), POLICY)
     assert (found.verdict.code, found.verdict.level) == ("ok", "ok")
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("pool", ["0x" + "01" * 20, "0x" + "fe" * 20])
+def test_of_pools_that_bring_the_same_the_trap_counts(pool: str, is_first: bool) -> None:
+    trap = venue(refused_cells())
+    trap = replace(trap, venue=replace(trap.venue, pool=Address(pool)))
+    fair = replace(venue(), crossed=crossed(BPS))
+    for almost in (fair, cheaper(fair, 1, more_raw=1)):
+        found = judge(evidence(*((trap, almost) if is_first else (almost, trap))), POLICY)
+        assert (found.verdict.code, found.verdict.level) == ("ok", "warn")
+        assert f"where a buy brings most, takes no sell: {pool}." in found.verdict.text
 
 
 def test_a_lost_way_out_is_unproven_unless_it_cannot_matter() -> None:

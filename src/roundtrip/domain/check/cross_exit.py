@@ -1,0 +1,93 @@
+"""Whether tokens bought on the cheapest venue can be sold on any venue.
+
+A token whose cheapest pool refuses sells may have another pool that takes back only what was bought in it, at
+any price, out of the buyer's own money. That is no exit. So where the cheapest venue refuses the sell, tokens
+bought there are sold on the other venues, and the loss counts as theirs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+
+from .evidence import CellOutcome, Evidence, MarketRates, Missing, Sold, VenueEvidence
+from .price import quote_in_wei
+from .sales import loss_bps
+from .venue_code import takes_sells, tie_order
+from .venue_reading import VenueReading
+
+_UNSURE = Missing("node", "it is unknown whether it sells on the cheapest pool")
+
+
+def with_exits(
+    evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
+) -> tuple[VenueReading, ...]:
+    """The readings, each with the loss of selling on its venue what was bought on the cheapest."""
+    cheapest = cheapest_of(evidence.venues, readings, evidence.market, policy)
+    if cheapest is None:
+        return readings
+    sells = _sells(readings[cheapest], policy)
+    if sells is True:
+        return readings
+    judged = list(readings)
+    for number, reading in enumerate(readings):
+        if number != cheapest and reading.status == "bought":
+            lost = _loss_bps(evidence, cheapest, number, policy)
+            cross_venue_loss_bps = lost if sells is False or lost == 0 else _UNSURE
+            judged[number] = replace(
+                reading,
+                cross_venue_loss_bps=cross_venue_loss_bps,
+                trap_beside=cheapest if sells is False else None,
+            )
+    return tuple(judged)
+
+
+def cheapest_of(
+    venues: Sequence[VenueEvidence], readings: Sequence[VenueReading], market: MarketRates, policy: Policy
+) -> int | None:
+    """The number of the venue where a buy brings most; None: nothing was bought.
+
+    Amounts within 0.01 % are equal, since a router may choose either: of these one that refuses sells comes
+    first, then one of which it is not known, then the larger amount, and last the fixed order of equal ones.
+    """
+    bought = {
+        number: reading.brought_raw for number, reading in enumerate(readings) if reading.status == "bought"
+    }
+    if not bought:
+        return None
+    equal_raw, order = max(bought.values()) * (BPS - 1), tie_order(venues, market)
+
+    def key(number: int) -> tuple[int, int, int]:
+        sells = _sells(readings[number], policy)
+        return (0 if sells is False else 2 if sells is True else 1), -bought[number], order[number]
+
+    return min((number for number in bought if bought[number] * BPS >= equal_raw), key=key)
+
+
+def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:
+    """Whether a venue takes the sell; Missing where a missing piece could change that."""
+    unknown = next(
+        (piece for piece in (reading.inconsistent, *reading.sells()) if isinstance(piece, Missing)), None
+    )
+    if reading.inconsistent is True:
+        return False
+    if takes_sells(reading, policy):
+        return True if reading.inconsistent is False else _UNSURE
+    return False if unknown is None else unknown
+
+
+def _loss_bps(evidence: Evidence, cheapest: int, number: int, policy: Policy) -> int | Missing:
+    outcome: CellOutcome | None = evidence.venues[number].crossed
+    if isinstance(outcome, Missing):
+        return outcome
+    if not isinstance(outcome, Sold):
+        # The buy was refused this time: that proves nothing for or against an exit.
+        return BPS if outcome is not None and outcome.step not in ("fund", "buy", "arrive") else 0
+    paid, back = (evidence.venues[index].venue.quote for index in (cheapest, number))
+    paid_wei = quote_in_wei(outcome.paid_raw, paid, evidence.market)
+    back_wei = quote_in_wei(outcome.back_raw, back, evidence.market)
+    if paid_wei is None or back_wei is None or paid_wei <= 0:
+        return _UNSURE
+    sold_bps = outcome.sold_raw * BPS // max(1, outcome.held_raw)
+    return BPS if sold_bps < policy.sellable_share_bps else max(0, loss_bps(paid_wei, back_wei))
