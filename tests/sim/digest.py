@@ -56,6 +56,7 @@ LEFT_OUT = {
     "score_cursor": "how far that was found",
     "score_token": "of how many tokens those are",
     "score_wait": "which of them wait for a receipt",
+    "failed_sell": "real sells that failed; found by a job, whenever it comes to it",
     "recalled_wallet": "wallets that checks try again, by the wall clock",
     "exposure": "what was read for boards, by the wall clock",
     "unlock": "when locked liquidity can be withdrawn; read off the chain when somebody asked",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import asyncpg
 
-from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.scorecard.scorecard import SETTLED_S
@@ -17,8 +16,6 @@ from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import Scorecard, ScorecardParams, scorecard
-from roundtrip.services.scorecard.report import Reported, ReportParams, report_verdict
-from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet.deploy import put_token
 from roundtrip_development.devnet.stories import Story
 from support.actors import code_of
@@ -106,23 +103,19 @@ class Scoring:
         async with asyncio.timeout(WAIT_S):
             await asyncio.gather(*await worker.take())
 
+    async def find_failed(self) -> list[tuple[str, bool]]:
+        """Works off what the sync enqueued; the failed sells known then: hash, and whether it is known to be
+        refused."""
+        await self.follows()
+        worker = Worker(self.ctx, {"failed_sell": KINDS["failed_sell"]}, lambda: 0.5)
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.gather(*await worker.take())
+        rows = await self.ctx.pool.fetch("SELECT tx_hash, refused FROM facts.failed_sell ORDER BY at_s")
+        return [("0x" + row["tx_hash"].hex(), row["refused"]) for row in rows]
+
     async def failure(self) -> str | None:
         """What the job says that went wrong."""
         found: str | None = await self.ctx.pool.fetchval("SELECT last_error FROM jobs.job")
-        return found
-
-    async def again(self) -> None:
-        """Reports that came too early are weighed again, whenever they were to be."""
-        await self.ctx.pool.execute(
-            "UPDATE accounts.verdict_report SET again_at = to_timestamp(0) WHERE again_at IS NOT NULL"
-        )
-        await self.work()
-
-    async def waits(self) -> bool:
-        """Whether a report is to be weighed again."""
-        found: bool = await self.ctx.pool.fetchval(
-            "SELECT EXISTS (SELECT FROM accounts.verdict_report WHERE again_at IS NOT NULL)"
-        )
         return found
 
     async def scores(self) -> list[tuple[str, str, str]]:
@@ -133,28 +126,11 @@ class Scoring:
     async def card(self) -> Scorecard:
         return (await scorecard(self.ctx, ScorecardParams())).answer
 
-    async def account(self, name: str = "mite-scor") -> Account:
-        wallet = self.wallet(name)
-        account_id: int = await self.ctx.pool.fetchval(
-            "INSERT INTO accounts.account (wallet, designation, made_at) VALUES ($1, $2, to_timestamp(0))"
-            " RETURNING id",
-            as_bytes(wallet.address),
-            name,
-        )
-        return Account(account_id, name, wallet.address)
-
-    async def report(
-        self, account: Account, token: str, tx_hash: str, note: str = "", follows: bool = True
-    ) -> Reported:
-        if follows:
-            await self.follows()
-        return (await report_verdict(self.ctx, ReportParams(token, tx_hash, note), account)).answer
-
 
 async def begun(ground: Ground, pool: asyncpg.Pool) -> Scoring:
-    """Nothing was checked or reported yet."""
+    """Nothing was checked yet."""
     await pool.execute(
         "TRUNCATE jobs.job, facts.evidence, facts.score, facts.score_count, facts.score_cursor,"
-        " facts.score_token, facts.score_wait, accounts.verdict_report CASCADE"
+        " facts.score_token, facts.score_wait, facts.failed_sell CASCADE"
     )
     return Scoring(ground, replace(ground.ctx, pool=pool, now_s=time.time))

@@ -28,8 +28,6 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/docs/{page}", docs.show_doc_page),
     PageRoute("/docs/decisions/{page}", docs.show_doc_page),
     PageRoute("/scorecard", scorecard.show_scorecard),
-    PageRoute("/scorecard/report", scorecard.show_report_form, signed_in=True),
-    PageRoute("/scorecard/report", scorecard.send_report, "POST", signed_in=True),
     PageRoute("/search", front.search),
     PageRoute("/suggest", front.show_suggestions),
     PageRoute("/token/{address}", token.show_token),

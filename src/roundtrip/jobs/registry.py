@@ -9,6 +9,7 @@ from roundtrip.jobs.kinds.bag import EVERY_S as BAG_EVERY_S
 from roundtrip.jobs.kinds.bag import bag
 from roundtrip.jobs.kinds.boards import BOARDS_EVERY_S, boards, winners
 from roundtrip.jobs.kinds.deliver import deliver
+from roundtrip.jobs.kinds.failed_sell import failed_sell
 from roundtrip.jobs.kinds.flags import calls, names
 from roundtrip.jobs.kinds.prune import prune
 from roundtrip.jobs.kinds.scorecard import scorecard
@@ -69,6 +70,8 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
             retry_waits_s=(5.0, 30.0, 120.0, 600.0),
             start_key="verdicts",
         ),
+        # A few reads, and the simulation of one sell.
+        "failed_sell": JobKind(failed_sell, lease_s=30, max_running=1, timeout_s=60),
         "unlocks": _repeating(
             unlocks, lease_s=30, max_running=1, timeout_s=60, retry_waits_s=(30.0, 120.0), start_key="coming"
         ),

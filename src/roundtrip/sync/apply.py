@@ -24,9 +24,11 @@ from roundtrip.store.index.positions import (
     put_positions,
     reset_positions,
 )
+from roundtrip.store.scorecard.failed_sells import checked_among
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.batch import Batch, FoldContext, money
+from roundtrip.sync.failed_sells import FailedCall, list_failed_sells
 from roundtrip.sync.ledger import BatchFold, BlockEvents, MissingFacts, decode_blocks, list_missing
 from roundtrip.sync.position_fold import fold_onto
 from roundtrip.venues.base import Contracts
@@ -37,6 +39,8 @@ RECHECKED = timedelta(days=1)
 """Tokens whose last check is older are only checked again on request."""
 RECHECK_EVERY_S = 60
 """Minimum time between rechecks of one token: anybody can remove liquidity bit by bit."""
+FAILED_EVERY_S = 600
+"""Minimum time between looks at the failed sells of one wallet and token."""
 _MAX_REMEMBERED = 50_000
 
 
@@ -46,11 +50,12 @@ class RequestedJobs:
     def __init__(self) -> None:
         self._known_tokens: set[Address] = set()
         self._recheck_from_s: dict[Address, int] = {}
+        self._failed_from_s: dict[tuple[Address, Address], int] = {}
 
-    async def enqueue(self, connection: Connection, batch: Batch) -> None:
-        """Enqueues a "token" job for each token whose own data (its name) was not read yet, and a "recheck"
-        job for each token that was checked within a day (by the chain's clock) and whose launch took a step,
-        or whose pool lost liquidity."""
+    async def enqueue(self, connection: Connection, batch: Batch, failed: Sequence[FailedCall] = ()) -> None:
+        """Enqueues a "token" job for each token whose own data (its name) was not read yet, a "recheck" job
+        for each token that was checked within a day (by the chain's clock) and whose launch took a step, or
+        whose pool lost liquidity, and "failed_sell" jobs for sells of tokens checked within a day."""
         mentioned = {launch.launched.token for launch in batch.launches}
         mentioned |= {pool.token for pool in batch.pools if pool.in_money_from is not None}
         mentioned |= {trade.token for trade in batch.trades}
@@ -72,6 +77,27 @@ class RequestedJobs:
             if len(self._recheck_from_s) > _MAX_REMEMBERED:
                 self._recheck_from_s.clear()
             self._recheck_from_s.update((token, now_s + RECHECK_EVERY_S) for token in checked)
+        await self._enqueue_failed_sells(connection, failed, now_s)
+
+    async def _enqueue_failed_sells(
+        self, connection: Connection, failed: Sequence[FailedCall], now_s: int
+    ) -> None:
+        from_s = self._failed_from_s
+        calls = {
+            (call.sold, call.sender): call
+            for call in reversed(failed)
+            if now_s >= from_s.get((call.sold, call.sender), 0)
+        }
+        if not calls:
+            return
+        since = datetime.fromtimestamp(now_s, UTC) - RECHECKED
+        checked = await checked_among(connection, {sold for sold, _ in calls}, since)
+        if len(from_s) > _MAX_REMEMBERED:
+            from_s.clear()
+        for key, call in calls.items():
+            if call.sold in checked:
+                from_s[key] = now_s + FAILED_EVERY_S
+                await jobs.enqueue(connection, "failed_sell", call.tx_hash, {"token": checked[call.sold]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +224,8 @@ class Writer:
                 if last.timestamp_s >= recent_s:
                     deeds = list_deeds(batch.trades, batch.transfers, self._machinery, recent_s)
                     await insiders.put(connection, deeds, self._ids)
-                    await self._requested_jobs.enqueue(connection, batch)
+                    failed = list_failed_sells(decoded, self._machinery.addresses)
+                    await self._requested_jobs.enqueue(connection, batch, failed)
                 await cursor.keep_blocks(connection, batch.blocks)
                 await liquidity.forget_states(connection, blocks[0].ref.number, last.number)
                 await facts.announce(connection, last.number)

@@ -384,6 +384,23 @@ async def test_what_was_given_is_held_and_what_was_given_away_is_not(bag: Bag) -
     assert (found.gone, found.unvalued, found.worth_eth) == (1, 1, None)
 
 
+async def test_the_gain_on_tokens_of_which_a_part_is_gone_is_not_known(bag: Bag) -> None:
+    """Whether they were given away, or a tax kept them, the trades do not say."""
+    made = a_launch(bag, 77)
+    held = buy_on_curve(bag, made, ETH // 10)
+    place = amm_v3.pool(Address(made.token), bag.ctx.contracts.weth, 3000, bag.ctx.contracts)
+    bag.valued = {made.token: SellValue(ETH // 20, place)}
+    for part, is_known in ((2000, True), (2, False)):
+        bag.wallet.send(
+            made.token, calldata("transfer(address,uint256)", bag.ground.me.account, held // part)
+        )
+        found = await bag.shown()
+        (row,) = found.holdings
+        assert (row.gain_eth is not None) == is_known
+        assert ("it holds less than it bought" in found.text) != is_known
+    assert (row.cost_eth, row.worth_eth, found.gain_eth) == ("0.1", "0.05", None)
+
+
 @pytest.mark.parametrize("deaf", ["the node", "the values"])
 async def test_what_the_chain_does_not_answer_is_null_and_said(bag: Bag, built: Built, deaf: str) -> None:
     token = built.tokens["plain"]

@@ -2,15 +2,18 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import asyncpg
 import pytest
 
-from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.scorecard.failed_sells import NO_SELL, OWN_REASON
-from roundtrip.services.scorecard.report_review import AGAIN_S, NEVER_CAME
+from roundtrip.services.scorecard.failed_sells import find_failed_sell
+from roundtrip.services.valuation.holdings import Valued
+from roundtrip.store.scorecard import failed_sells
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import context_for
@@ -18,7 +21,7 @@ from support.ground import Ground, view
 from support.holding_asked import copied
 from support.scoring import ETH, PROBE, Scoring, begun
 from support.trader import Market, Trader
-from support.wallet import calldata
+from support.wallet import Step, calldata
 
 
 @pytest.fixture
@@ -224,136 +227,101 @@ async def test_without_a_node_nothing_is_settled_however_long_it_is_away(
     assert await scoring.scores() == [("ok", "right", "sold")]
 
 
-# --- what people report ----------------------------------------------------------------------------
+# --- sells that failed -----------------------------------------------------------------------------
 
 
-async def test_a_real_sell_that_failed_proves_an_ok_wrong(scoring: Scoring) -> None:
+@pytest.mark.parametrize("others_sold", [False, True])
+async def test_a_real_sell_that_the_token_refuses_makes_an_ok_wrong(
+    scoring: Scoring, others_sold: bool
+) -> None:
     token = scoring.token("zoo/pausable_owner.vy")
     assert await scoring.checked(token) == "ok"
     wallet = scoring.buyer(token)
+    if others_sold:
+        scoring.sells(scoring.buyer(token, "a quick one"), token)
     scoring.does(token, "setSelling(bool)", False)
     tx_hash = scoring.sells(wallet, token)
-    account = await scoring.account()
-    result = await scoring.report(account, token, tx_hash, "it\u202e would not <b>sell</b>")
-    assert (result.proved, result.again, result.note) == (True, False, "it would not <b>sell</b>")
-    assert await scoring.scores() == [("ok", "wrong", "failed")]
-    (mistake,) = (await scoring.card()).mistakes
-    assert (mistake.transaction, mistake.wallet, mistake.reported) == (tx_hash, wallet.address, True)
-    again = await scoring.report(account, token, tx_hash)
-    assert (again.proved, again.again) == (True, True)
-    await scoring.report(await scoring.account("mite-two"), token, tx_hash)
+    assert await scoring.find_failed() == [(tx_hash, True)]
     await scoring.over()
     assert await scoring.scores() == [("ok", "wrong", "failed")]
-    assert (await scoring.card()).wrong == 1
+    (mistake,) = (await scoring.card()).mistakes
+    assert (mistake.transaction, mistake.wallet) == (tx_hash, wallet.address)
 
 
-async def test_a_sell_that_failed_for_its_own_reason_changes_no_count(scoring: Scoring) -> None:
+_SWAP = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
+
+
+@pytest.mark.parametrize("why", ["minimum", "deadline", "approval", "gas"])
+async def test_a_sell_that_fails_for_its_own_reason_counts_for_nothing(scoring: Scoring, why: str) -> None:
     token = scoring.token()
     assert await scoring.checked(token) == "ok"
     wallet = scoring.buyer(token)
     router, weth = (scoring.ground.built.contracts[name] for name in ("swapRouter02", "weth"))
-    swap = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
-    # It allowed nobody to take its tokens.
-    one = (token, weth, 3000, wallet.address, wallet.tokens(token), 0, 0)
-    assert not wallet.send(router, calldata(swap, one)).ok
-    result = await scoring.report(await scoring.account(), token, scoring.newest())
-    assert (result.proved, OWN_REASON in result.text) == (False, True)
-    assert await scoring.scores() == []
-    assert (await scoring.card()).open_reports == 1
-
-
-async def test_another_call_that_failed_is_no_sell(scoring: Scoring) -> None:
-    token = scoring.token()
-    assert await scoring.checked(token) == "ok"
-    wallet = scoring.buyer(token)
-    assert not wallet.send(token, calldata("transferFrom(address,address,uint256)", token, token, 1)).ok
-    result = await scoring.report(await scoring.account(), token, scoring.newest())
-    assert (result.proved, NO_SELL in result.text) == (False, True)
-
-
-async def test_a_sell_that_went_through_proves_a_trap_wrong_once_it_is_settled(scoring: Scoring) -> None:
-    token = scoring.token("zoo/pausable_owner.vy")
-    wallet = scoring.buyer(token)
-    scoring.does(token, "setSelling(bool)", False)
-    assert await scoring.checked(token) == "cannot_sell"
-    scoring.does(token, "setSelling(bool)", True)
-    tx_hash = scoring.sells(wallet, token)
-    account = await scoring.account()
-    result = await scoring.report(account, token, tx_hash)
-    assert (result.proved, "We review it again a few times within a day" in result.text) == (False, True)
-    await scoring.again()
-    assert (await scoring.scores(), (await scoring.card()).open_reports) == ([], 1)
-    await scoring.later()
-    await scoring.again()
-    assert await scoring.scores() == [("cannot_sell", "wrong", "sold")]
-    assert (await scoring.card()).open_reports == 0
-    result = await scoring.report(account, token, tx_hash)
-    assert (result.proved, result.again) == (True, True)
-    assert not await scoring.waits()
-
-
-async def test_a_failed_sell_that_the_index_does_not_have_yet_proves_it_by_itself_later(
-    scoring: Scoring,
-) -> None:
-    token = scoring.token("zoo/pausable_owner.vy")
-    assert await scoring.checked(token) == "ok"
-    wallet = scoring.buyer(token)
-    scoring.does(token, "setSelling(bool)", False)
+    raw = wallet.tokens(token)
+    if why != "approval":
+        assert wallet.send(token, calldata("approve(address,uint256)", router, raw)).ok
+    least = ETH if why == "minimum" else 0
+    data = calldata(_SWAP, (token, weth, 3000, wallet.address, raw, least, 0))
+    if why == "deadline":
+        data = calldata("multicall(uint256,bytes[])", 1, [bytes.fromhex(data[2:])])
+    if why == "gas":
+        (queued,) = wallet.queue([Step(router, data)], 60_000, 10**12, 0)
+        assert not wallet.receipt(queued).ok
+    else:
+        assert not wallet.send(router, data).ok
     await scoring.follows()
-    scoring.ground.pass_s(2)
-    tx_hash = scoring.sells(wallet, token)
-    result = await scoring.report(await scoring.account(), token, tx_hash, follows=False)
-    assert (result.proved, "We review it again a few times within a day" in result.text) == (False, True)
-    # The job that does it is wished for with the report.
-    assert await scoring.ctx.pool.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'scorecard'") == 1
-    await scoring.follows()
-    await scoring.again()
-    assert await scoring.scores() == [("ok", "wrong", "failed")]
-    (mistake,) = (await scoring.card()).mistakes
-    assert (mistake.transaction, mistake.reported) == (tx_hash, True)
-
-
-async def test_a_report_that_never_comes_round_is_weighed_a_few_times(scoring: Scoring) -> None:
-    token = scoring.token()
-    assert await scoring.checked(token) == "ok"
-    tx_hash = scoring.sells(scoring.buyer(token), token)
-    account = await scoring.account()
-    await scoring.report(account, token, tx_hash)
-    for _ in AGAIN_S:
-        assert await scoring.waits()
-        await scoring.again()
-    assert not await scoring.waits()
-    result = await scoring.report(account, token, tx_hash)
-    assert (result.proved, NEVER_CAME in result.text) == (False, True)
-
-
-@pytest.mark.parametrize("both", [True, False])
-async def test_a_report_marks_the_first_of_an_hour_only_where_it_lies_in_its_time(
-    scoring: Scoring, both: bool
-) -> None:
-    token = scoring.token("zoo/pausable_owner.vy")
-    wallet = scoring.buyer(token)
-    assert await scoring.checked(token) == "ok"
-    scoring.ground.pass_s(60)
-    assert await scoring.checked(token) == "ok"
-    rows = await scoring.ctx.pool.fetch("SELECT id FROM facts.evidence ORDER BY id")
-    first, second = [row["id"] for row in rows]
-    scoring.does(token, "setSelling(bool)", False)
-    if not both:
-        # As if it had been of some minutes later: the sell is not in its time.
-        pool = scoring.ctx.pool
-        document = await pool.fetchval("SELECT document FROM facts.evidence WHERE id = $1", first)
-        whole = canonical_json.load(Evidence, document)
-        late = replace(whole.block, timestamp_s=whole.block.timestamp_s + 300)
-        document = canonical_json.dump(replace(whole, block=late))
-        await pool.execute("UPDATE facts.evidence SET document = $2 WHERE id = $1", first, document)
-    result = await scoring.report(await scoring.account(), token, scoring.sells(wallet, token))
-    assert result.proved
-    scores = "SELECT evidence_id, outcome FROM facts.score ORDER BY 1"
-    marked = first if both else second
-    assert [tuple(row) for row in await scoring.ctx.pool.fetch(scores)] == [(marked, "wrong")]
-    await scoring.later()
+    assert await scoring.ctx.pool.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'failed_sell'") == 1
+    assert await scoring.find_failed() == []
     await scoring.over()
-    rows = await scoring.ctx.pool.fetch(scores)
-    own = [(first, "wrong")] if both else [(first, "undecided"), (second, "wrong")]
-    assert [tuple(row) for row in rows] == own
+    assert await scoring.scores() == [("ok", "undecided", "no_sell")]
+
+
+async def test_a_failed_sell_of_which_the_node_has_no_state_leaves_no_ok_right(scoring: Scoring) -> None:
+    token = scoring.token("zoo/pausable_owner.vy")
+    assert await scoring.checked(token) == "ok"
+    wallet = scoring.buyer(token)
+    scoring.sells(scoring.buyer(token, "a quick one"), token)
+    scoring.does(token, "setSelling(bool)", False)
+    tx_hash = TxHash(scoring.sells(wallet, token))
+    await scoring.follows()
+
+    async def no_state(*_: Any, **__: Any) -> list[Valued]:
+        return [Missing("node", "the state is gone")]
+
+    with pytest.raises(NodeFault):
+        await find_failed_sell(scoring.ctx, Address(token), tx_hash, is_last=False, values=no_state)
+    sell = await find_failed_sell(scoring.ctx, Address(token), tx_hash, is_last=True, values=no_state)
+    assert sell is not None
+    assert not sell.refused
+    async with scoring.ctx.pool.acquire() as connection:
+        await failed_sells.put(connection, Address(token), sell)
+    await scoring.over()
+    assert await scoring.scores() == [("ok", "undecided", "not_told")]
+
+
+async def test_a_failed_sell_of_what_was_given_counts_for_nothing(scoring: Scoring) -> None:
+    token = scoring.token("zoo/pausable_owner.vy")
+    assert await scoring.checked(token) == "ok"
+    given = scoring.wallet("given")
+    some = scoring.buyer(token).tokens(token)
+    me = scoring.ground.me
+    me.receipt(me.send(token, calldata("transfer(address,uint256)", given.address, some)))
+    scoring.does(token, "setSelling(bool)", False)
+    scoring.sells(given, token)
+    assert await scoring.find_failed() == []
+
+
+async def test_on_a_curve_a_failed_sell_is_found_by_the_curve(scoring: Scoring, built: Built) -> None:
+    made = scoring.ground.launch(92)
+    scoring.ground.pass_s(20)
+    assert await scoring.checked(made.token) == "ok"
+    wallet = scoring.wallet("a trader")
+    trader = Trader(wallet, built.contracts, Market(made.token, "0x" + "0" * 40, curve=made.curve))
+    assert trader.buy(PROBE)
+    sell = calldata("sell(uint256,uint256,address)", wallet.tokens(made.token), 0, wallet.address)
+    assert not wallet.send(made.curve, sell).ok
+    await scoring.follows()
+    jobs = await scoring.ctx.pool.fetch("SELECT key, payload FROM jobs.job WHERE kind = 'failed_sell'")
+    assert [(row["key"], made.token in row["payload"]) for row in jobs] == [(scoring.newest(), True)]
+    # It approved nothing: on the state before, its sell goes through.
+    assert await scoring.find_failed() == []

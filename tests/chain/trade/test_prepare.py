@@ -18,7 +18,8 @@ from roundtrip_verify import Network, verify
 from support.fixtures import PROJECT
 from support.ground import view
 from support.signing import Signer, prepared
-from support.wallet import calldata
+from support.simulated import simulated
+from support.wallet import Step, calldata
 
 UNIT = 10**18
 
@@ -326,10 +327,11 @@ async def test_what_is_no_address(ctx: Context, built: Built, wallet: Signer, te
 # --- traps -----------------------------------------------------------------------------------------
 
 TRAPS_THAT_SELL = {
-    "blacklist_after_buy": "cannot_sell", "heavy_fee_on_buy": "heavy_fees", "thin": "thin_pool",
-    "hook_fee_jump": "toll_pool", "lying_balance": "cannot_sell",
+    "blacklist_after_buy": ("ok", "cannot_sell"), "heavy_fee_on_buy": ("heavy_loss", "heavy_fees"),
+    "thin": ("heavy_loss", "thin_pool"), "hook_fee_jump": ("heavy_loss", "toll_pool"),
+    "lying_balance": ("ok", "cannot_sell"),
 }  # fmt: skip
-"""Who was given these can still sell them; and what a check says."""
+"""Who was given these can still sell them: what the sell loses, and what a check says."""
 TRAPS_THAT_DO_NOT = (
     "owner_only_sell", "paused", "fee_on_sell", "hook_reverts_on_sell", "hook_allow_list",
     "detect_simulation", "detect_prevrandao", "loops_on_transfer", "megabyte_revert",
@@ -343,9 +345,13 @@ async def test_a_sell_that_goes_through_is_written_whatever_a_check_says(
     token = built.tokens[key]
     give(rpc, built, token, wallet.address, 1000 * UNIT)
     trade = await prepared(ctx, "sell", token, wallet.address, amount="1000")
-    assert (trade.answer["refused"], trade.code) == (False, "ok")
-    assert trade.answer["check"]["verdict"]["code"] == TRAPS_THAT_SELL[key]
+    code, checked = TRAPS_THAT_SELL[key]
+    assert (trade.answer["refused"], trade.code) == (False, code)
+    assert ("less than what it spends" in trade.text) == (code != "ok")
+    assert trade.answer["check"]["verdict"]["code"] == checked
     assert trade.answer["check"]["verdict"]["text"] in trade.text
+    steps = [Step(one["to"], one["data"], int(one["value"])) for one in trade.steps]
+    assert (await simulated(ctx, wallet.address, *steps)).answer["verdict"]["code"] == code
     assert wallet.trade(trade).money_raw == trade.raw
 
 
@@ -356,7 +362,7 @@ async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
     seller, token = ContractDeployer(rpc, built.accounts[0]), built.tokens["hook_takes_tenth"]
     trade = await prepared(ctx, "sell", token, seller.account, percent=1)
     # One trip more for a pool that reads the block number, and one for the run with its own minimum.
-    assert (trade.code, trade.trips) == ("ok", 5)
+    assert (trade.code, trade.trips) == ("high_loss", 5)
     assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
     assert (
         trade.answer["check"]["verdict"]["text"]

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.domain.liquidity.unlocks import Unlock
-from roundtrip.domain.scorecard.scorecard import VerdictScore
+from roundtrip.domain.scorecard.scorecard import FailedSell, VerdictScore
 from roundtrip.store.boards.moving import put_insiders
 from roundtrip.store.check import evidence, token_index
 from roundtrip.store.check.evidence import KeptEvidence
@@ -21,7 +21,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.index.origins import OlderOrigin, keep_older
 from roundtrip.store.liquidity.positions import put_unlocks
 from roundtrip.store.maintenance.backup import FORGOTTEN, KEPT, StillFollowed, forget
-from roundtrip.store.scorecard import scorecard
+from roundtrip.store.scorecard import failed_sells, scorecard
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S
@@ -68,6 +68,8 @@ async def rest_is_there(index: Connection) -> None:
     scored = ScoredVerdict(row_id, TOKEN, "ok", "ok", 1, 1, VerdictScore("undecided", "no_sell"))
     waits = MissingReceipt(row_id + 1, TOKEN, "ok", 7200, 1, NOW)
     await scorecard.put(index, [scored], 0, row_id, NOW, [waits])
+    sell = FailedSell(1, 1, TxHash("0x" + "a" * 64), TOKEN, 1)
+    await failed_sells.put(index, TOKEN, sell)
     await jobs.enqueue(index, "token", TOKEN)
 
 

@@ -15,20 +15,23 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import RefusedCall
-from roundtrip.domain.scorecard.scorecard import SETTLED_S, RealTrade, VerdictScore
+from roundtrip.domain.scorecard.scorecard import SETTLED_S, FailedSell, RealTrade, VerdictScore
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
 from roundtrip.services.scorecard.real_trades import MAX_WALLETS, PlainTrade
 from roundtrip.services.scorecard.settlement import MAX_VERDICTS, WAITS_S, SettlementRun, score_verdicts
 from roundtrip.store.check import evidence as kept
 from roundtrip.store.maintenance.backup import forget
+from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.scorecard import scorecard as store
-from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
+from roundtrip.sync.apply import FAILED_EVERY_S
+from roundtrip.venues import amm_v3
 from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
-from support.told_blocks import Sent
+from support.told_blocks import Sent, sent
 from support.told_winners import BUYERS, DEPLOYER, HIS_FRIEND, buys, sells
 from unit.domain import builders as made
+from unit.venues.logs import NETWORK
 from unit.venues.network import address
 
 DAY_S = POLICY.day_s
@@ -108,7 +111,7 @@ async def card(url: str) -> AsyncIterator[Card]:
         await emptied_accounts(index)
         await index.execute(
             "TRUNCATE facts.evidence, facts.score, facts.score_count, facts.score_cursor, facts.score_token,"
-            " facts.score_wait, accounts.verdict_report CASCADE"
+            " facts.score_wait, facts.failed_sell, jobs.job CASCADE"
         )
         found = Card(pool, index)
         found.receipts = Receipts()
@@ -341,6 +344,68 @@ async def test_while_the_node_is_away_nothing_is_settled_or_waits_less(card: Car
     assert await card.scores() == [("ok", "right", "sold")]
 
 
+# --- failed sells ----------------------------------------------------------------------------------
+
+
+def fails(wallet: Address, token: Address = TOKEN) -> Sent:
+    """A sell that leaves no log."""
+    router, weth = NETWORK.swap_router02, NETWORK.weth
+    data = amm_v3.encode_exact_input_single(token, weth, 3000, wallet, 10**18)
+    return sent(sender=wallet, to=router, input=data)
+
+
+async def looked_at(card: Card) -> list[str]:
+    rows = await card.index.fetch(
+        "SELECT payload FROM jobs.job WHERE kind = 'failed_sell' AND payload->>'token' = $1", TOKEN
+    )
+    return [row["payload"] for row in rows]
+
+
+async def test_failed_sells_of_checked_tokens_are_looked_at_once_in_a_while(card: Card) -> None:
+    await card.block(fails(BUYERS[5]))
+    assert await looked_at(card) == []
+    await card.judge()
+    await card.block(
+        fails(BUYERS[5]), fails(BUYERS[5]), fails(BUYERS[5], OTHER), sells(BUYERS[4], 0.5, TOKEN)
+    )
+    assert len(await looked_at(card)) == 1
+    await card.block(fails(BUYERS[5]), fails(BUYERS[6]), after_s=FAILED_EVERY_S - 1)
+    assert len(await looked_at(card)) == 2
+    await card.block(fails(BUYERS[5]))
+    assert len(await looked_at(card)) == 3
+    await card.block(fails(BUYERS[7]), after_s=DAY_S)
+    assert len(await looked_at(card)) == 3
+
+
+async def test_a_failed_sell_is_kept_once_and_goes_with_its_block(card: Card) -> None:
+    await card.judge()
+    before = card.at
+    await card.block(sells(BUYERS[5], 0.5, TOKEN), fails(BUYERS[6]))
+    at = card.at
+    sell = FailedSell(at.number, at.timestamp_s, TX, BUYERS[6], made.bought().received_raw)
+    span_s = (before.timestamp_s, at.timestamp_s)
+    for one in (sell, replace(sell, refused=False)):
+        await failed_sells.put(card.index, TOKEN, one)
+    assert await failed_sells.between(card.index, TOKEN, before.number, span_s) == [sell]
+    assert await failed_sells.between(card.index, OTHER, before.number, span_s) == []
+    assert await failed_sells.between(card.index, TOKEN, at.number, span_s) == []
+    await card.writer.rewind(card.index, card.at, before)
+    assert await failed_sells.between(card.index, TOKEN, before.number, span_s) == []
+
+
+async def test_a_failed_sell_decides_whoever_else_sold(card: Card) -> None:
+    await card.judge()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    at, raw = card.at, made.bought().received_raw
+    await failed_sells.put(card.index, TOKEN, FailedSell(at.number, at.timestamp_s, TX, BUYERS[6], raw))
+    await card.over()
+    assert await card.scores() == [("ok", "wrong", "failed")]
+    await failed_sells.forget(card.index, at.timestamp_s)
+    assert await card.index.fetchval("SELECT count(*) FROM facts.failed_sell") == 1
+    await failed_sells.forget(card.index, at.timestamp_s + 1)
+    assert await card.index.fetchval("SELECT count(*) FROM facts.failed_sell") == 0
+
+
 # --- what is kept ----------------------------------------------------------------------------------
 
 
@@ -348,41 +413,6 @@ def scored(evidence_id: int, outcome: str, cause: str, from_s: int = 1_000_000) 
     decided = None if outcome == "undecided" else 7
     score = VerdictScore(outcome, cause, decided, decided, TX, BUYERS[0], 60)  # type: ignore[arg-type]
     return ScoredVerdict(evidence_id, TOKEN, "ok", "ok", 5, from_s, score)
-
-
-async def test_a_report_turns_what_was_right_and_leaves_what_was_wrong(card: Card) -> None:
-    await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
-    assert await store.mark_wrong(card.index, scored(1, "wrong", "failed"), NOW)
-    assert await card.scores() == [("ok", "wrong", "failed")]
-    assert not await store.mark_wrong(card.index, scored(1, "wrong", "cost"), NOW)
-    assert await card.scores() == [("ok", "wrong", "failed")]
-    assert await store.mark_wrong(card.index, scored(4, "wrong", "cost", 2_000_000), NOW)
-    assert await card.counted()
-    assert (await store.counts(card.index))["ok", "right"] == (0, 0)
-    assert (await store.counts(card.index))["ok", "wrong"] == (2, 1)
-
-
-async def test_a_report_leaves_the_first_of_its_hour_to_its_own_time(card: Card) -> None:
-    await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
-    assert await store.mark_wrong(card.index, scored(2, "wrong", "failed", 1_000_060), NOW)
-    assert await card.scores() == [("ok", "right", "sold"), ("ok", "wrong", "failed")]
-    # One transaction marks one of them.
-    assert not await store.mark_wrong(card.index, scored(3, "wrong", "failed", 1_000_070), NOW)
-    assert await card.counted()
-
-
-async def test_a_report_of_a_later_verdict_comes_before_the_first_is_scored(card: Card) -> None:
-    first = await card.judge()
-    await card.block(sells(BUYERS[5], 0.5, TOKEN), after_s=5)
-    at_s = card.at.timestamp_s
-    second = await card.judge()
-    assert await store.mark_wrong(card.index, scored(second, "wrong", "failed", at_s), NOW)
-    await card.block(after_s=60)
-    await card.judge()
-    await card.over()
-    rows = await card.index.fetch("SELECT evidence_id, outcome FROM facts.score ORDER BY 1")
-    assert [tuple(row) for row in rows] == [(first, "right"), (second, "wrong")]
-    assert await card.counted()
 
 
 async def test_however_often_a_token_was_checked_few_rows_are_read(card: Card) -> None:
@@ -397,7 +427,7 @@ async def test_however_often_a_token_was_checked_few_rows_are_read(card: Card) -
     token = bytes.fromhex(TOKEN[2:])
     for query, given in (
         (store.LATER, (token, 10, ["cannot_sell"], 50)),
-        (store.SPOKEN_OF, (token, 10, 12, ["ok", "cannot_sell"])),
+        (store.SELLABLE_BEFORE, (token, 10, ["ok", "thin_pool"])),
     ):
         plan = await card.index.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", *given)
         assert rows_read(json.loads(plan)[0]["Plan"]) <= 50
@@ -425,7 +455,7 @@ async def test_mistakes_are_shown_a_page_at_a_time(card: Card) -> None:
     assert (answer.next_s, answer.right, answer.wrong) == (None, 1, 2 * PAGE + 1)
     assert answer.text == (
         "We scored 42 verdicts. Later events showed 41 to be wrong and 1 to be right. "
-        "This is not an error rate: we see a failed sell only when a user reports it."
+        "This is not an error rate: we do not see every failed sell."
     )
 
 
@@ -434,19 +464,3 @@ async def test_scores_outlive_a_rebuild(card: Card) -> None:
     await forget(card.index)
     assert await card.scores() == [("ok", "wrong", "sold")]
     assert await store.scored_to(card.index) == 1
-
-
-async def test_an_account_reports_five_times_a_day_and_each_thing_once(card: Card) -> None:
-    account, other = await card.account(), await card.account(BUYERS[0], "mite-othr")
-    hashes = [TxHash(f"0x{n:064x}") for n in range(6)]
-    day = NOW.replace(hour=0)
-    for tx_hash in hashes[:5]:
-        one = reports.VerdictReport(TOKEN, tx_hash, "", "why", None)
-        assert await reports.add_report(card.index, account.id, one, NOW, day)
-    sixth = reports.VerdictReport(TOKEN, hashes[5], "", "why", None)
-    with pytest.raises(reports.TooManyReports):
-        await reports.add_report(card.index, account.id, sixth, NOW, day)
-    assert await reports.add_report(card.index, other.id, sixth, NOW, day)
-    assert not await reports.add_report(card.index, other.id, sixth, NOW, day)
-    assert await reports.find_report(card.index, account.id, TOKEN, hashes[5]) is None
-    assert await reports.open_reports(card.index) == 6

@@ -19,7 +19,7 @@ from typing import Literal
 
 from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS, Address, TxHash
+from roundtrip.domain.base.types import BPS, Address, Numeric, TxHash
 from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold
 from roundtrip.domain.check.venue_code import enough, stops_selling, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_size
@@ -30,6 +30,9 @@ Claim = Literal["sells", "costs", "stuck", "held", "no_buy", "no_market", "nothi
 ``stuck``: a buyer cannot sell. ``held``: its holders cannot sell, though a fresh wallet can. ``no_buy``: it
 cannot be bought. ``no_market``: there is nowhere to trade it. ``nothing``: no sell could confirm or refute
 it."""
+
+SELLABLE: frozenset[Claim] = frozenset({"sells", "costs"})
+"""The claims that a failed sell contradicts."""
 
 Outcome = Literal["right", "wrong", "undecided"]
 Cause = Literal[
@@ -63,6 +66,7 @@ _CLAIMS: dict[str, Claim] = {
     "not_a_token": "no_market",
     "no_contract": "no_market",
 }
+SELLABLE_CODES = tuple(code for code, claim in _CLAIMS.items() if claim in SELLABLE)
 CODES = (*_CLAIMS, "unproven")
 """The scored codes: all but ``quote_asset``, which claims nothing to prove."""
 PROVABLE = ("ok",)
@@ -227,13 +231,15 @@ class LaterCheck:
 
 @dataclass(frozen=True, slots=True)
 class FailedSell:
-    """A plain wallet's sell of ``token_raw`` that is known to have failed through no fault of its own."""
+    """A plain wallet's real sell that failed. ``token_raw``: the amount that was simulated. ``refused``: its
+    sell without limits of its own was refused, too, on the state before its block; False: not found out."""
 
     block_number: int
     at_s: int
     tx_hash: TxHash
     wallet: Address
-    token_raw: int
+    token_raw: Numeric
+    refused: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +284,13 @@ def score_claim(
     ]
     if claim.claim == "nothing":
         return VerdictScore("undecided", "silent")
+    # Sells that come too early fail as claimed; how long a wallet had waited is not examined.
     failures = [
-        sell for sell in failed if claim.from_s <= sell.at_s <= claim.until_s and claim.fits(sell.token_raw)
+        sell
+        for sell in failed
+        if claim.from_s <= sell.at_s <= claim.until_s and claim.fits(sell.token_raw) and not claim.waits
     ]
-    if claim.claim in ("sells", "costs"):
+    if claim.claim in SELLABLE:
         return _score_sellable(claim, [trade for trade in relevant if not trade.buys], later_checks, failures)
     if claim.claim in ("stuck", "held"):
         return _score_stuck(claim, [trade for trade in relevant if not trade.buys], later_checks)
@@ -307,9 +316,9 @@ def _score_sellable(
     failed: Sequence[FailedSell],
 ) -> VerdictScore:
     """A claim that it can be sold: contradictions come first."""
-    # Sells that come too early fail as claimed; how long a wallet had waited is not examined.
-    if failed and not claim.waits:
-        first = failed[0]
+    refused = [sell for sell in failed if sell.refused]
+    if refused:
+        first = refused[0]
         return VerdictScore("wrong", "failed", first.block_number, first.at_s, first.tx_hash, first.wallet)
     # Anyone can arrange a cost elsewhere, in a pool of their own; and the cost of selling more than was tried
     # is the seller's own doing.
@@ -324,9 +333,10 @@ def _score_sellable(
         return VerdictScore("wrong", "turned", stuck_check.block_number, stuck_check.at_s)
     if claim.claim == "costs":
         return VerdictScore("undecided", "one_leg" if sells else "no_sell")
-    if good:
+    # What nobody found out may be the token's doing.
+    if good and not failed:
         return _decided_by("right", "sold", good[0])
-    return VerdictScore("undecided", "not_told" if sells else "no_sell")
+    return VerdictScore("undecided", "not_told" if sells or failed else "no_sell")
 
 
 def _is_costly(claim: VerdictClaim, sell: RealTrade) -> bool:
@@ -373,7 +383,8 @@ WHY: dict[tuple[Outcome, Cause], str] = {
     ("wrong", "turned"): "A later check of ours, within the time that the verdict covers, found that it "
     "could not be sold. We saw no sell by a plain wallet after that.",
     ("undecided", "no_sell"): "We saw no plain wallet trade such an amount in that time.",
-    ("undecided", "not_told"): "There were such sells, but elsewhere or at a cost that is not known.",
+    ("undecided", "not_told"): "There were such sells, but elsewhere, at a cost that is not known, or one "
+    "failed for a reason that is not known.",
     ("undecided", "one_leg"): "There were such sells, but one sell does not show what a round trip costs.",
     ("undecided", "sometimes"): "The verdict said that it sells only sometimes: one sell does not "
     "contradict that.",

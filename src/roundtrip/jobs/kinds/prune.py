@@ -11,6 +11,7 @@ from roundtrip.store.boards import moving
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor, insiders
 from roundtrip.store.practice import practice
+from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.partitions import DAY_S, Daily
@@ -70,6 +71,7 @@ async def _drop_facts(connection: Connection, ctx: Context) -> bool:
     # A block whose timestamp is far in the future must not expire everything.
     now_s = min(indexed.block.timestamp_s, int(ctx.now_s()))
     await insiders.forget(connection, now_s - INSIDE_KEPT_DAYS * DAY_S)
+    await failed_sells.forget(connection, now_s - TRADES_KEPT_DAYS * DAY_S)
     for table, days in KEPT_DAYS.items():
         if await partitions.drop_before(connection, table, partitions.day_of(now_s - days * DAY_S)):
             return True

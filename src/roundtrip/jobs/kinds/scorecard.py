@@ -1,5 +1,5 @@
-"""``scorecard``, key ``verdicts``, every minute: scores verdicts whose period is over by the real trades, and
-reviews reports again that came too early."""
+"""``scorecard``, key ``verdicts``, every minute: scores verdicts whose period is over, by real trades and
+real sells that failed."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,10 +7,8 @@ import structlog
 
 from roundtrip.jobs.engine.worker import Effect, has_index
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.scorecard.report_review import MAX_AGAIN, review_again
 from roundtrip.services.scorecard.settlement import score_verdicts
 from roundtrip.store.scorecard import scorecard as store
-from roundtrip.store.scorecard import verdict_reports
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
@@ -22,22 +20,15 @@ log = structlog.get_logger(__name__)
 async def scorecard(ctx: Context, job: Job) -> Effect:
     """Reads first; the effect writes the scores and the progress, once. The effect raises store.Moved when
     another worker scored the same verdicts in the meantime."""
-    is_indexed = await has_index(ctx)
-    reviews = await review_again(ctx) if is_indexed else []
-    run = await score_verdicts(ctx) if is_indexed else None
+    run = await score_verdicts(ctx) if await has_index(ctx) else None
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
     async def write(connection: Connection) -> None:
-        for review in reviews:
-            await review.put(connection, now)
         if run is not None and (run.scored or run.waiting or run.to_id != run.from_id):
             written = await store.put(connection, run.scored, run.from_id, run.to_id, now, run.waiting)
             log.info("verdicts scored", scored=written, waiting=len(run.waiting))
-        is_more = len(reviews) == MAX_AGAIN or (run is not None and run.is_more)
+        is_more = run is not None and run.is_more
         run_at = now + timedelta(seconds=SOON_S if is_more else EVERY_S)
-        next_at = await verdict_reports.next_again(connection)
-        if is_indexed and next_at is not None:
-            run_at = min(run_at, max(next_at, now + timedelta(seconds=SOON_S)))
         await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
 
     return write

@@ -139,12 +139,14 @@ class BagRow(msgspec.Struct, frozen=True, rename="camel"):
         VenueKind | None, says("Kind of venue where it brings that. null: no sell went through.")
     ]
     cost_eth: Annotated[
-        str | None,
-        says("What the bought tokens that it still holds cost, in eth. null: not known, or it bought none."),
+        str | None, says("What the tokens of boughtRaw cost, in eth. null: not known, or it bought none.")
     ]
     gain_eth: Annotated[
         str | None,
-        says("Worth of the bought tokens minus costEth, in eth; below zero: a loss. null: not known."),
+        says(
+            "Worth of the bought tokens minus costEth, in eth; below zero: a loss. null: not known, also "
+            "where it holds less than boughtRaw: given away, or kept by a tax or a pool's hook."
+        ),
     ]
     gain_bps: Annotated[int | None, says("gainEth in hundredths of a percent of the cost. null: not known.")]
     realised_eth: Annotated[
@@ -258,7 +260,10 @@ def _value_token(holding: BagToken, amount_raw: int | None, valued: Valued | Par
     worth_wei = sold.wei if sold is not None else 0 if isinstance(valued, RefusedCall) else None
     if holding.cost_wei is None or not holding.held_raw or amount_raw is None:
         return _TokenValue(worth_wei, None, None)
-    # Tokens given away are neither held nor lost; tokens received as a gift have no known cost.
+    if _is_short(amount_raw, holding.held_raw):
+        # Given away, or kept by a tax or a pool's hook: only the latter is a loss.
+        return _TokenValue(worth_wei, holding.cost_wei, None)
+    # Tokens received as a gift have no known cost.
     kept_raw = min(holding.held_raw, amount_raw)
     cost_wei = holding.cost_wei * kept_raw // holding.held_raw
     gain_wei = None if worth_wei is None else worth_wei * kept_raw // amount_raw - cost_wei
@@ -266,6 +271,11 @@ def _value_token(holding: BagToken, amount_raw: int | None, valued: Valued | Par
         # What the rest brings in later sales is not known: it is neither worth nothing nor as much.
         gain_wei = None
     return _TokenValue(worth_wei, cost_wei, gain_wei)
+
+
+def _is_short(amount_raw: int, bought_raw: int) -> bool:
+    """Whether more than a thousandth of what was bought and not sold is no longer in the wallet."""
+    return amount_raw * 1000 < bought_raw * 999
 
 
 def _proceeds(valued: Valued | PartValue | None) -> SellValue | None:
@@ -390,6 +400,17 @@ def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord, is_b
     if answer.gain_eth is not None:
         gain = "a gain" if gain_wei >= 0 else "a loss"
         sentences.append(f"Against what was paid, that is {gain} of {format_eth(abs(gain_wei))}.")
+    short = sum(
+        row.cost_eth is not None
+        and row.amount_raw is not None
+        and _is_short(int(row.amount_raw), int(row.bought_raw))
+        for row in rows
+    )
+    if short:
+        sentences.append(
+            f"Of {format_count(short, 'token')} it holds less than it bought: given away, or kept by a tax "
+            "or a pool's hook. The gain on that is not known."
+        )
     if is_behind and answer.at_block is not None:
         sentences.append(
             f"Trades after block {answer.block:,} are not read yet: what the wallet paid since, its gains, "

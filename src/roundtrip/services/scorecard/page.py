@@ -13,7 +13,6 @@ from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
 from roundtrip.store.index import tokens
 from roundtrip.store.scorecard import scorecard as store
-from roundtrip.store.scorecard import verdict_reports
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
 
 PAGE = 20
@@ -63,7 +62,6 @@ class Mistake(msgspec.Struct, frozen=True, rename="camel"):
     wallet: str | None
     block: int | None
     time: datetime | None
-    reported: Annotated[bool, says("A user's report led to it; the chain proved it.")]
 
 
 class Scorecard(IndexAnswer, frozen=True, rename="camel"):
@@ -73,7 +71,6 @@ class Scorecard(IndexAnswer, frozen=True, rename="camel"):
     right: int
     wrong: int
     undecided: int
-    open_reports: int
     mistakes: Annotated[list[Mistake], says("The newest first.")]
     next_s: int | None
     next_id: int | None
@@ -85,7 +82,6 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> UseCaseAnswer[Scor
         counts = await store.counts(connection)
         wrong = await store.mistakes(connection, params.before(), PAGE + 1)
         labels = await tokens.labels_of(connection, [verdict.token for verdict in wrong])
-        open_reports = await verdict_reports.open_reports(connection)
     rows = [_code_count(code, counts) for code in CODES]
     shown, last = wrong[:PAGE], wrong[PAGE - 1] if len(wrong) > PAGE else None
     total = {
@@ -101,7 +97,6 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> UseCaseAnswer[Scor
         right=total["right"],
         wrong=total["wrong"],
         undecided=total["undecided"],
-        open_reports=open_reports,
         mistakes=[_mistake(verdict, present_token(labels[verdict.token])) for verdict in shown],
         next_s=None if last is None else last.from_s,
         next_id=None if last is None else last.id,
@@ -144,7 +139,7 @@ def _text(total: dict[Outcome, int]) -> str:
     ]
     if undecided:
         sentences.append(f"They decided nothing about {undecided:,}.")
-    sentences.append("This is not an error rate: we see a failed sell only when a user reports it.")
+    sentences.append("This is not an error rate: we do not see every failed sell.")
     return " ".join(sentences)
 
 
@@ -161,5 +156,4 @@ def _mistake(verdict: ScoredVerdict, token: TokenNamed) -> Mistake:
         wallet=score.wallet,
         block=score.block_number,
         time=None if score.at_s is None else when(score.at_s),
-        reported=verdict.reported,
     )

@@ -65,22 +65,16 @@ async def token_of(connection: Connection, evidence: Evidence) -> Token | None:
 
 
 async def find_trades(
-    ctx: Context,
-    connection: Connection,
-    token: Token,
-    verdict: StoredVerdict,
-    claim: VerdictClaim,
-    tx_hash: TxHash | None = None,
+    ctx: Context, connection: Connection, token: Token, verdict: StoredVerdict, claim: VerdictClaim
 ) -> list[PlainTrade]:
-    """Trades of plain wallets in a verdict's period and about its size, in chain order. ``tx_hash``: only
-    trades of that transaction."""
+    """Trades of plain wallets in a verdict's period and about its size, in chain order."""
     sides = {"no_buy": (True,), "no_market": (True, False)}.get(claim.claim, (False,))
     raw_range = (1, _MAX_RAW)
     if claim.sizes_raw:
         raw_range = (max(1, claim.sizes_raw[0] // (SIZE * _MAX_TAXED)), claim.sizes_raw[-1] * SIZE)
     trades = await store.read_trades(
         connection, token.id, verdict.block_number, (claim.from_s, claim.until_s), raw_range, sides,
-        (ZERO_ADDRESS, ctx.contracts.weth), MAX_LOOKED, tx_hash,
+        (ZERO_ADDRESS, ctx.contracts.weth), MAX_LOOKED,
     )  # fmt: skip
     if not claim.sizes_raw:
         trades = [t for t in trades if t.worth_wei is not None and claim.fits(t.worth_wei)]

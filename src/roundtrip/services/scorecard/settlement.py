@@ -1,4 +1,5 @@
-"""Scores verdicts after their period, by the index and by the receipts of the few trades that decide."""
+"""Scores verdicts after their period, by the index, by failed sells that were found, and by the receipts of
+the few trades that decide."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -9,14 +10,16 @@ from typing import Protocol
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.scorecard.scorecard import (
     CODES,
     HOUR_S,
+    SELLABLE,
     SETTLED_S,
     Cause,
+    FailedSell,
     LaterCheck,
     RealTrade,
     VerdictClaim,
@@ -27,11 +30,12 @@ from roundtrip.domain.scorecard.scorecard import (
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict, StoredVerdict
 from roundtrip.store.server.rows import Connection
 
-from .real_trades import PlainTrade, Token, confirm_by_receipt, find_trades, token_of
+from .real_trades import PlainTrade, confirm_by_receipt, find_trades, token_of
 
 MAX_VERDICTS = 20
 """The most new verdicts that one run scores."""
@@ -64,8 +68,8 @@ class ScorecardCase:
     trades: tuple[PlainTrade, ...] = ()
     later_checks: tuple[LaterCheck, ...] = ()
     undecided: Cause | None = None
-    token: Token | None = None
     tries: int = 0
+    failed_sells: tuple[FailedSell, ...] = ()
 
 
 class ConfirmTrade(Protocol):
@@ -113,7 +117,7 @@ async def _read_cases(
             continue
         seen_keys.add(key)
         if not await store.is_scored(connection, verdict, from_s):
-            cases.append(await read_case(ctx, connection, indexed, verdict, evidence, claim, from_s))
+            cases.append(await _read_case(ctx, connection, indexed, verdict, evidence, claim, from_s))
     return cases, to_id
 
 
@@ -122,7 +126,7 @@ async def _read_due_case(
 ) -> ScorecardCase:
     evidence, claim = await asyncio.to_thread(read_verdict, verdict, ctx.policy)
     from_s = _from_s(verdict, evidence)
-    case = await read_case(ctx, connection, indexed, verdict, evidence, claim, from_s)
+    case = await _read_case(ctx, connection, indexed, verdict, evidence, claim, from_s)
     return replace(case, tries=tries)
 
 
@@ -139,7 +143,7 @@ def read_verdict(verdict: StoredVerdict, policy: Policy) -> tuple[Evidence | Non
     return evidence, derive_claim(evidence, verdict.code, verdict.level, policy)
 
 
-async def read_case(
+async def _read_case(
     ctx: Context,
     connection: Connection,
     indexed: Cursor,
@@ -147,9 +151,8 @@ async def read_case(
     evidence: Evidence | None,
     claim: VerdictClaim | None,
     from_s: int,
-    tx_hash: TxHash | None = None,
 ) -> ScorecardCase:
-    """Reads what the index holds about a verdict. ``tx_hash``: only trades of that transaction."""
+    """Reads what the index holds about a verdict."""
     case = ScorecardCase(verdict, from_s, claim)
     if evidence is None or claim is None:
         return replace(case, undecided="unreadable")
@@ -160,8 +163,12 @@ async def read_case(
     rows = await store.later_checks(connection, verdict, claim.until_s)
     later_checks = tuple(LaterCheck(number, at_s, code, code == STUCK) for number, at_s, code in rows)
     token = await token_of(connection, evidence)
-    trades = [] if token is None else await find_trades(ctx, connection, token, verdict, claim, tx_hash)
-    return replace(case, trades=tuple(trades), later_checks=later_checks, token=token)
+    trades = [] if token is None else await find_trades(ctx, connection, token, verdict, claim)
+    failed: list[FailedSell] = []
+    if claim.claim in SELLABLE:
+        span_s = claim.from_s, claim.until_s
+        failed = await failed_sells.between(connection, verdict.token, verdict.block_number, span_s)
+    return replace(case, trades=tuple(trades), later_checks=later_checks, failed_sells=tuple(failed))
 
 
 async def _score_case(
@@ -169,7 +176,7 @@ async def _score_case(
 ) -> ScoredVerdict | MissingReceipt:
     """The verdict's score, or a MissingReceipt while it waits for a receipt."""
     if case.undecided is not None or case.claim is None:
-        return as_scored(case, VerdictScore("undecided", case.undecided or "unreadable"))
+        return _as_scored(case, VerdictScore("undecided", case.undecided or "unreadable"))
     verdict = case.verdict
     trades: list[RealTrade] = []
     is_missing = False
@@ -183,7 +190,7 @@ async def _score_case(
             continue
         if trade is not None:
             trades.append(trade)
-    score = score_claim(case.claim, trades, case.later_checks)
+    score = score_claim(case.claim, trades, case.later_checks, case.failed_sells)
     # A missing receipt could prove the verdict wrong.
     if is_missing and score.outcome != "wrong":
         if case.tries < len(WAITS_S):
@@ -192,19 +199,12 @@ async def _score_case(
                 verdict.id, verdict.token, verdict.code, case.from_s, case.tries + 1, retry_at
             )
         score = VerdictScore("undecided", "not_told")
-    return as_scored(case, score)
+    return _as_scored(case, score)
 
 
-def as_scored(case: ScorecardCase, score: VerdictScore, reported: bool = False) -> ScoredVerdict:
+def _as_scored(case: ScorecardCase, score: VerdictScore) -> ScoredVerdict:
     """The case's verdict with its score."""
     verdict = case.verdict
     return ScoredVerdict(
-        verdict.id,
-        verdict.token,
-        verdict.code,
-        verdict.level,
-        verdict.block_number,
-        case.from_s,
-        score,
-        reported,
+        verdict.id, verdict.token, verdict.code, verdict.level, verdict.block_number, case.from_s, score
     )

@@ -19,7 +19,7 @@ from roundtrip.venues.base import Call, TradeTerms
 
 from . import trade_builder
 from .rehearsal import Rehearsals
-from .sell_back import BroughtToken, SellBackResult, brought_token, sell_all
+from .sell_back import BroughtToken, SellBackResult, brought_token, sell_all, worth_wei
 from .trade_builder import TOO_LITTLE, BelowMinimum, RehearsedTrade, Side, TradeBuilder, WrittenTrade, write
 
 
@@ -27,8 +27,9 @@ from .trade_builder import TOO_LITTLE, BelowMinimum, RehearsedTrade, Side, Trade
 class FinalRun:
     """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes only this part
     of the requested amount; ``gas_limits``: of each step; ``exit``: the sell-back of a buy; ``impact_bps``:
-    the price impact of a sell, against a small one. ``lowered_bps``: how far its minimum is below that of the
-    rehearsal, because the run brought less."""
+    the price impact of a sell, against a small one; ``lost_bps``: how much less what a sell brings is worth
+    than what it spends, as a simulation of its steps says; None: not known. ``lowered_bps``: how far its
+    minimum is below that of the rehearsal, because the run brought less."""
 
     done: RehearsedTrade
     min_raw: int
@@ -37,6 +38,7 @@ class FinalRun:
     cut: bool
     exit: ExitFinding | None
     impact_bps: int | None
+    lost_bps: int | None
     evidence: Evidence
     judgement: Judgement
     lowered_bps: int = 0
@@ -127,10 +129,18 @@ async def final_run(
         cut=ran.written.amount_raw < rehearsed.written.amount_raw,
         exit=exits[0] if exits else None,
         impact_bps=rehearsals.impact_bps(ran),
+        lost_bps=_lost_bps(builder, ran, came_raw) if builder.side == "sell" else None,
         evidence=rehearsals.evidence,
         judgement=rehearsals.judgement,
         lowered_bps=form.lowered_bps(rehearsed),
     )
+
+
+def _lost_bps(builder: TradeBuilder, ran: RehearsedTrade, came_raw: int) -> int | None:
+    quote, market = ran.written.place.venue.quote, builder.buy_round.run.setting.market
+    spent_wei = worth_wei(builder.buy_round, ran.spent_raw)
+    came_wei = quote_in_wei(came_raw, quote, market)
+    return loss_bps(spent_wei, came_wei) if spent_wei and came_wei is not None else None
 
 
 async def choose_form(

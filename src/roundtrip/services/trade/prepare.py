@@ -369,10 +369,10 @@ def present(builder: TradeBuilder, final: FinalRun) -> PreparedTrade:
 
 
 def _code(builder: TradeBuilder, final: FinalRun) -> str:
-    """The code of a buy by its sell-back, of a sell by its price impact."""
+    """The code of a buy by its sell-back, of a sell by its price impact and by what it loses."""
     if final.exit is not None:
         return final.exit.code
-    return code_of_loss(final.impact_bps or 0, builder.ctx.policy)
+    return code_of_loss(max(final.impact_bps or 0, final.lost_bps or 0), builder.ctx.policy)
 
 
 def symbol(builder: TradeBuilder) -> str | None:
@@ -468,7 +468,9 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
         venue = final.done.written.place.venue
         arrived = money_text(builder, builder.comes_in(venue), final.done.came_raw)
         impact = "" if final.impact_bps is None else trade_text.impact(final.impact_bps, "sell")
-        return f"It goes through and brings {arrived}{impact}."
+        is_lossy = final.lost_bps is not None and code_of_loss(final.lost_bps, policy) != "ok"
+        less = f", worth {format_percent(final.lost_bps or 0)} less than what it spends" if is_lossy else ""
+        return f"It goes through and brings {arrived}{less}{impact}."
     is_same = refused in (None, finding.code)
     if is_same:
         text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)

@@ -1,5 +1,4 @@
-"""One holding's simulated sells: the requests to the node, and the holding's worth by the answers. Requests
-for many tokens in one batch to the node, isolated so that no token's code spoils another's."""
+"""One holding's simulated sells: the requests to the node, and the holding's worth by the answers."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,13 +8,12 @@ import msgspec
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders import holding_plans
 from roundtrip.chain.holders.holding_plans import Control, Seller
-from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.simulate import legs, token_facts
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import Setting, VenuePlace, cast
 from roundtrip.chain.simulate.number_copies import NumberCopies
-from roundtrip.chain.simulate.request import Plan, Results, build, read
-from roundtrip.domain.base.errors import NodeFault
+from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import (
@@ -28,125 +26,9 @@ from roundtrip.domain.check.evidence import (
     RefusedCall,
 )
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.services.engine.session import MAX_PLANS_A_REQUEST
 from roundtrip.services.runtime.check_context import CheckContext
-from roundtrip.services.runtime.context import Context
 
-BatchAnswer = Results | Missing | msgspec.Raw | RpcError
-"""Results of a plan, or the answer to a plain call."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchRequest:
-    """A ``plan`` or a plain ``call``, under its own ``key``. ``place``: where a plan trades. ``copies``: for
-    a plan that waits, where the node's block numbers do not pass."""
-
-    key: Hashable
-    plan: Plan | None = None
-    call: RpcCall | None = None
-    place: VenuePlace | None = None
-    copies: NumberCopies | None = None
-
-    def has_foreign_hook(self) -> bool:
-        """Whether a third-party hook takes part: it can answer with megabytes."""
-        return self.place is not None and self.place.venue.rival_hook()
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """Requests of one token that stay together. ``alone``: they trade at a place with a third-party hook."""
-
-    number: int
-    requests: tuple[BatchRequest, ...]
-    alone: bool
-
-
-async def send_round(
-    ctx: Context, head: ChainHead, requests_by_number: Mapping[int, Sequence[BatchRequest]], meter: Meter
-) -> dict[int, dict[Hashable, BatchAnswer]]:
-    """Sends all requests in one batch and returns the answers by number and key. If an answer is too large to
-    read, its requests are sent once more, each token separately."""
-    answers: dict[int, dict[Hashable, BatchAnswer]] = {number: {} for number in requests_by_number}
-    units = [
-        unit for number, requests in requests_by_number.items() for unit in _split_units(number, requests)
-    ]
-    groups = _pack_units(units)
-    apart = await _ask_groups(ctx, head, groups, answers, meter)
-    if apart:
-        await _ask_groups(ctx, head, [[unit] for unit in apart], answers, meter)
-    return answers
-
-
-def _split_units(number: int, requests: Sequence[BatchRequest]) -> list[_Unit]:
-    plain = tuple(request for request in requests if not request.has_foreign_hook())
-    by_hooked_place: dict[VenuePlace | None, list[BatchRequest]] = {}
-    for request in requests:
-        if request.has_foreign_hook():
-            by_hooked_place.setdefault(request.place, []).append(request)
-    units = [_Unit(number, plain, False)] if plain else []
-    return units + [_Unit(number, tuple(group), True) for group in by_hooked_place.values()]
-
-
-def _pack_units(units: list[_Unit]) -> list[list[_Unit]]:
-    groups: list[list[_Unit]] = []
-    room = 0
-    for unit in (unit for unit in units if not unit.alone):
-        if not groups or len(unit.requests) > room:
-            groups.append([])
-            room = MAX_PLANS_A_REQUEST
-        groups[-1].append(unit)
-        room -= len(unit.requests)
-    return groups + [[unit] for unit in units if unit.alone]
-
-
-async def _ask_groups(
-    ctx: Context,
-    head: ChainHead,
-    groups: list[list[_Unit]],
-    answers: dict[int, dict[Hashable, BatchAnswer]],
-    meter: Meter,
-) -> list[_Unit]:
-    """Sends the groups and fills ``answers``. Returns the units to send again separately."""
-    calls = [[_build_call(head, request) for unit in group for request in unit.requests] for group in groups]
-    if not calls:
-        return []
-    batches = await ctx.node.batches(calls, meter)
-    apart: list[_Unit] = []
-    for group, batch in zip(groups, batches, strict=True):
-        if isinstance(batch, CodeFault) and len(group) > 1:
-            apart += group
-            continue
-        remaining = [] if isinstance(batch, NodeFault) else list(batch)
-        for unit in group:
-            for request in unit.requests:
-                if isinstance(batch, CodeFault):
-                    answers[unit.number][request.key] = Missing("token", batch.message)
-                elif isinstance(batch, NodeFault):
-                    answers[unit.number][request.key] = Missing("node", batch.message)
-                else:
-                    answers[unit.number][request.key] = _read(head, request, remaining.pop(0))
-    return apart
-
-
-def _build_call(head: ChainHead, request: BatchRequest) -> RpcCall:
-    if request.plan is not None:
-        dialect, plan = head.known_dialect(), _with_numbers(head, request.plan)
-        return build(plan, head.block, dialect, None if plan.passes_numbers else request.copies)
-    assert request.call is not None
-    return request.call
-
-
-def _read(head: ChainHead, request: BatchRequest, answer: msgspec.Raw | RpcError) -> BatchAnswer:
-    if request.plan is None:
-        return answer
-    return read(_with_numbers(head, request.plan), answer, head.block, head.known_dialect())
-
-
-def _with_numbers(head: ChainHead, plan: Plan) -> Plan:
-    """The plan; block numbers pass where that costs the node nothing. Elsewhere code that may read them
-    leaves a sell unknown, or runs as a copy."""
-    return replace(plan, passes_numbers=head.known_dialect().lets_numbers_pass())
-
+from .token_batches import BatchAnswer, BatchRequest
 
 MAX_PLACES = 3
 """The most places at which a holding is sold, separately at each."""
@@ -156,6 +38,7 @@ NO_HOLDER = Missing("token", "we know no wallet that holds this much of it and c
 NOTHING = RefusedCall("sell", "nothing comes back for it", 0)
 TOO_MUCH = RefusedCall("sell", "together with what was sold just before, it is more than sells at once", 0)
 NO_PLACE = RefusedCall("sell", "no pool buys it for eth or usdg", 0)
+BETWEEN_VENUES = Missing("token", "its curve is closed and its pool has not opened")
 NO_SELL = (NOTHING, TOO_MUCH, NO_PLACE)
 """Refusals in our own words, not the token's."""
 NOT_TOLD = Missing("node", "the node did not answer")
@@ -297,10 +180,12 @@ def _build_facts_plan(case: HoldingCase) -> Plan:
 @dataclass(frozen=True, slots=True)
 class HoldingSells:
     """``states`` of all places; ``values``: for each place that was tried, the proceeds of each of
-    ``HoldingCase.amounts`` in the place's quote."""
+    ``HoldingCase.amounts`` in the place's quote. ``awaits_pool``: a launch that is on its curve, or between
+    that and its pool."""
 
     states: Mapping[VenuePlace, PoolFacts | Missing]
     values: Mapping[VenuePlace, tuple[int | RefusedCall | Missing, ...]]
+    awaits_pool: bool = False
 
     def with_more(self, other: "HoldingSells") -> "HoldingSells":
         """These sells, and those at places that were tried later or again. What is known is not replaced by
@@ -316,7 +201,8 @@ class HoldingSells:
             )
             for place, tried in other.values.items()
         }
-        return HoldingSells({**self.states, **states}, {**self.values, **values})
+        awaits_pool = self.awaits_pool or other.awaits_pool
+        return HoldingSells({**self.states, **states}, {**self.values, **values}, awaits_pool)
 
 
 def read_sells(
@@ -337,7 +223,8 @@ def read_sells(
         values[place] = tuple(
             _value_place(case, place, raw, answers, control, insiders) for raw in case.amounts()
         )
-    return HoldingSells(states, values)
+    awaits_pool = isinstance(launch, LaunchRecord) and launch.phase in ("curve", "swept")
+    return HoldingSells(states, values, awaits_pool)
 
 
 def _find_results(answers: Mapping[Hashable, BatchAnswer], key: Hashable) -> Results | Missing:
@@ -534,7 +421,7 @@ def value_holding(case: HoldingCase, sells: HoldingSells) -> tuple[int, Venue] |
     counted = _select_sells(case, sells)
     if not counted:
         gaps = [state for state in sells.states.values() if isinstance(state, Missing)]
-        return gaps[0] if gaps else _explain_no_place(case)
+        return gaps[0] if gaps else _explain_no_place(case, sells)
     ranked = sorted(counted, key=lambda place: _read_depth_wei(case, place, sells), reverse=True)
     total = {place: _to_wei(case, place, counted[place][0]) for place in ranked}
     best = _find_best(total)
@@ -569,7 +456,9 @@ def _may_be_there(state: PoolFacts | Missing) -> bool:
     return isinstance(state, Missing) or state.exists
 
 
-def _explain_no_place(case: HoldingCase) -> RefusedCall | Missing:
+def _explain_no_place(case: HoldingCase, sells: HoldingSells) -> RefusedCall | Missing:
+    if sells.awaits_pool:
+        return BETWEEN_VENUES
     return NO_PLACE if case.complete else Missing("node", "the pools that trade it are not known")
 
 

@@ -9,7 +9,7 @@ _BY_TIME = ("trade", "liquidity", "transfer")
 """Partitioned by time: the blocks of a fork are no older than the last common block."""
 _BY_BLOCK = (
     "buyback", "inside", "fair_token", "closing", "price", "launch_step", "launch", "launch_quote",
-    "lp_transfer", "block",
+    "lp_transfer", "failed_sell", "block",
 )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ A closed set, since a statement contains these names unescaped."""
 KEPT = (
     "facts.evidence",
     "facts.exposure",
+    "facts.failed_sell",
     "facts.proof",
     "facts.recalled_wallet",
     "facts.token",

@@ -1065,9 +1065,8 @@ CREATE INDEX flag_controls ON accounts.flag (kind, state) WHERE account_id IS NU
 
 -- What became of verdicts, by what was really traded later (domain/scorecard/scorecard.py): a reading of facts, kept
 -- because trades and receipts go. evidence_id: of the verdict; from_s, from_number: its block. hour: from_s / 3600: of
--- a token, an hour and a code the first verdict alone is scored. A verdict that a report proved wrong has a row of its
--- own, also where its hour's first verdict has one, which is judged by what lies in its own time: so there may be more
--- than one. by_...: of the trade, or of the later check, that decided it.
+-- a token, an hour and a code the first verdict alone is scored. by_...: of the trade, of the failed sell, or of the later
+-- check that decided it.
 CREATE TABLE facts.score (
     evidence_id bigint      PRIMARY KEY,
     token       bytea       NOT NULL CHECK (length(token) = 20),
@@ -1083,7 +1082,6 @@ CREATE TABLE facts.score (
     by_tx       bytea       CHECK (length(by_tx) = 32),
     by_wallet   bytea       CHECK (length(by_wallet) = 20),
     cost_bps    int,
-    reported    boolean     NOT NULL DEFAULT false,
     scored_at   timestamptz NOT NULL
 );
 CREATE INDEX score_of_hour ON facts.score (token, hour, code, evidence_id);
@@ -1125,29 +1123,19 @@ CREATE TABLE facts.score_cursor (
     evidence_id bigint  NOT NULL
 );
 
--- What people say of verdicts. evidence_id: the verdict that it speaks of; null: none was found. state: proved changed
--- a score; open changed nothing, and why_open says why. again_at: when a report that came too early is weighed again;
--- NULL: not again. tries: how often it was.
-CREATE TABLE accounts.verdict_report (
-    id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    account_id  bigint      NOT NULL REFERENCES accounts.account,
-    token       bytea       NOT NULL CHECK (octet_length(token) = 20),
-    tx_hash     bytea       NOT NULL CHECK (octet_length(tx_hash) = 32),
-    note        text        NOT NULL CHECK (length(note) <= 280),
-    state       text        NOT NULL CHECK (state IN ('proved', 'open')),
-    why_open    text,
-    evidence_id bigint,
-    made_at     timestamptz NOT NULL,
-    tries       int         NOT NULL DEFAULT 0,
-    again_at    timestamptz,
-    UNIQUE (account_id, token, tx_hash),
-    CHECK ((state = 'open') = (why_open IS NOT NULL)),
-    CHECK (state = 'open' OR evidence_id IS NOT NULL),
-    CHECK (state = 'open' OR again_at IS NULL)
+-- Real sells of plain wallets that failed, of tokens with verdicts, found soon after (services/scorecard/failed_sells.py):
+-- later nodes have no state to find out why. refused: not for a reason of their own; false: not found out.
+CREATE TABLE facts.failed_sell (
+    tx_hash      bytea   PRIMARY KEY CHECK (length(tx_hash) = 32),
+    token        bytea   NOT NULL CHECK (length(token) = 20),
+    wallet       bytea   NOT NULL CHECK (length(wallet) = 20),
+    block_number int     NOT NULL,
+    at_s         int     NOT NULL,
+    token_raw    numeric NOT NULL CHECK (token_raw > 0),
+    refused      boolean NOT NULL
 );
-CREATE INDEX verdict_report_by_account ON accounts.verdict_report (account_id, made_at);
-CREATE INDEX verdict_report_again ON accounts.verdict_report (again_at) WHERE again_at IS NOT NULL;
-CREATE INDEX verdict_report_open ON accounts.verdict_report (id) WHERE state = 'open';
+CREATE INDEX failed_sell_of_token ON facts.failed_sell (token, at_s);
+CREATE INDEX failed_sell_by_block ON facts.failed_sell (block_number);
 
 -- --- Positions of liquidity ------------------------------------------------------------------------------------------
 

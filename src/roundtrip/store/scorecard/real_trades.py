@@ -56,7 +56,7 @@ JOIN facts.address AS quote ON quote.id = pool.quote_id
 LEFT JOIN facts.address AS hook ON hook.id = pool.hook_id
 WHERE pool.token_id = $1 AND trade.block_number > $2
     AND trade.token_raw BETWEEN $5::numeric AND $6::numeric
-    AND trade.buys = ANY($9::boolean[]) AND ($10::bytea IS NULL OR trade.tx_hash = $10)
+    AND trade.buys = ANY($9::boolean[])
 ORDER BY trade.block_number {order}, trade.log_index {order} LIMIT $7
 """
 _FIRST, _LAST = _TRADED.format(order="ASC"), _TRADED.format(order="DESC")
@@ -71,7 +71,6 @@ async def read_trades(
     sides: Sequence[bool],
     in_eth: Sequence[Address],
     limit: int,
-    tx_hash: TxHash | None = None,
 ) -> list[IndexedTrade]:
     """Trades of a token after block ``after_number``, in their order. ``span_s``: first and last second;
     ``raw``: least and most base units of the token; ``sides``: True for buys; ``in_eth``: the quotes that
@@ -82,7 +81,6 @@ async def read_trades(
             connection, IndexedTrade,
             statement, token_id, after_number, *span_s, raw[0], raw[1], limit // 2,
             [as_bytes(quote) for quote in in_eth], list(sides),
-            None if tx_hash is None else as_bytes(tx_hash),
         )  # fmt: skip
         trades.update(((row.block_number, row.log_index), row) for row in rows)
     return [trades[spot] for spot in sorted(trades)]
@@ -128,17 +126,6 @@ async def own_until(
         token_id,
         wallet_id,
         *spot,
-    )
-
-
-async def is_place_of(connection: Connection, token_id: int, at: str) -> bool:
-    """Whether a contract is a curve or pool of the token."""
-    return await fetch_value(
-        connection,
-        bool,
-        "SELECT EXISTS (SELECT FROM facts.pool WHERE at = $1 AND token_id = $2)",
-        as_bytes(at),
-        token_id,
     )
 
 

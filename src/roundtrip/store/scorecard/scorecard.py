@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Outcome, VerdictScore
-from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_value
+from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, SELLABLE_CODES, Outcome, VerdictScore
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_row, fetch_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,6 @@ class ScoredVerdict:
     from_number: int
     from_s: int
     score: VerdictScore
-    reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +73,11 @@ async def waiting(connection: Connection, after_id: int, limit: int) -> list[Sto
 
 
 # Code by code, in the order of the index: however often a token was checked, no more rows are read.
-SPOKEN_OF = f"""
-SELECT {_COLUMNS} FROM unnest($4::text[]) AS asked (code) CROSS JOIN LATERAL (
+SELLABLE_BEFORE = f"""
+SELECT {_COLUMNS} FROM unnest($3::text[]) AS asked (code) CROSS JOIN LATERAL (
     SELECT * FROM facts.evidence WHERE token = $1 AND verdict_code = asked.code AND block_number < $2
-    ORDER BY block_number DESC, id DESC LIMIT $3
-) AS one ORDER BY block_number DESC, id DESC LIMIT $3
+    ORDER BY block_number DESC, id DESC LIMIT 1
+) AS one ORDER BY block_number DESC, id DESC LIMIT 1
 """  # noqa: S608
 # Not as json: a token's text may hold characters that PostgreSQL's json cannot, such as a zero byte. Quotes
 # in a token's text are escaped, so it cannot match the pattern.
@@ -96,13 +95,11 @@ _TRAPS = ("cannot_sell",)
 _NO_TRAPS = tuple(code for code in (*CODES, "quote_asset") if code not in (*_TRAPS, "unproven"))
 
 
-async def spoken_of(
-    connection: Connection, token: Address, before_number: int, limit: int
-) -> list[StoredVerdict]:
-    """At most ``limit`` verdicts with a scored code on a token before block ``before_number``, the newest
-    first."""
-    return await fetch(
-        connection, StoredVerdict, SPOKEN_OF, as_bytes(token), before_number, limit, list(CODES)
+async def sellable_before(connection: Connection, token: Address, before_number: int) -> StoredVerdict | None:
+    """The newest verdict on a token before block ``before_number`` that a failed sell contradicts; None:
+    there is none."""
+    return await fetch_row(
+        connection, StoredVerdict, SELLABLE_BEFORE, as_bytes(token), before_number, list(SELLABLE_CODES)
     )
 
 
@@ -211,87 +208,39 @@ async def _insert(connection: Connection, verdict: ScoredVerdict, now: datetime)
     score = verdict.score
     status = await connection.execute(
         "INSERT INTO facts.score (evidence_id, token, code, level, from_number, from_s, hour, outcome, cause,"
-        " by_number, by_s, by_tx, by_wallet, cost_bps, reported, scored_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+        " by_number, by_s, by_tx, by_wallet, cost_bps, scored_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
         " ON CONFLICT DO NOTHING",
         verdict.id, as_bytes(verdict.token), verdict.code, verdict.level, verdict.from_number,
         verdict.from_s, verdict.from_s // HOUR_S,
-        *_columns(score), verdict.reported, now,
+        score.outcome, score.cause, score.block_number, score.at_s,
+        None if score.tx_hash is None else as_bytes(score.tx_hash),
+        None if score.wallet is None else as_bytes(score.wallet), score.cost_bps, now,
     )  # fmt: skip
     if status != "INSERT 0 1":
         return False
-    await _count(connection, verdict, score.outcome, 1)
+    await _count(connection, verdict)
     return True
 
 
-def _columns(score: VerdictScore) -> tuple[object, ...]:
-    return (
-        score.outcome, score.cause, score.block_number, score.at_s,
-        None if score.tx_hash is None else as_bytes(score.tx_hash),
-        None if score.wallet is None else as_bytes(score.wallet), score.cost_bps,
-    )  # fmt: skip
-
-
-async def _count(connection: Connection, verdict: ScoredVerdict, outcome: str, by: int) -> None:
-    """Changes the counts of the verdict's code by ``by``: 1 or -1."""
+async def _count(connection: Connection, verdict: ScoredVerdict) -> None:
+    """Counts one more score, and one more token if it is the token's first of this code and outcome."""
     of_token = await fetch_value(
         connection,
         int,
-        "INSERT INTO facts.score_token AS had (token, code, outcome, scored)"
-        " VALUES ($1, $2, $3, greatest(0, $4)) ON CONFLICT (token, code, outcome)"
-        " DO UPDATE SET scored = had.scored + $4 RETURNING scored",
+        "INSERT INTO facts.score_token AS had (token, code, outcome, scored) VALUES ($1, $2, $3, 1)"
+        " ON CONFLICT (token, code, outcome) DO UPDATE SET scored = had.scored + 1 RETURNING scored",
         as_bytes(verdict.token),
         verdict.code,
-        outcome,
-        by,
+        verdict.score.outcome,
     )
-    # The token's first score, or its last removed.
-    tokens = by if of_token == max(0, by) else 0
     await connection.execute(
-        "INSERT INTO facts.score_count AS had (code, outcome, scored, tokens)"
-        " VALUES ($1, $2, greatest(0, $3), greatest(0, $4)) ON CONFLICT (code, outcome)"
-        " DO UPDATE SET scored = had.scored + $3, tokens = had.tokens + $4",
+        "INSERT INTO facts.score_count AS had (code, outcome, scored, tokens) VALUES ($1, $2, 1, $3)"
+        " ON CONFLICT (code, outcome) DO UPDATE SET scored = had.scored + 1, tokens = had.tokens + $3",
         verdict.code,
-        outcome,
-        by,
-        tokens,
+        verdict.score.outcome,
+        int(of_token == 1),
     )
-
-
-async def mark_wrong(connection: Connection, verdict: ScoredVerdict, now: datetime) -> bool:
-    """Writes a score that a report proved: replaces the verdict's own score, or inserts a row besides that of
-    its hour's first verdict. A score that is wrong already stays as it is, and one chain transaction marks
-    only one verdict of a token, hour and code. Returns whether anything changed."""
-    is_marked = await fetch_value(
-        connection,
-        bool,
-        "SELECT EXISTS (SELECT FROM facts.score WHERE token = $2 AND hour = $3 AND code = $4"
-        " AND evidence_id <> $1 AND outcome = 'wrong' AND by_tx = $5)",
-        verdict.id,
-        as_bytes(verdict.token),
-        verdict.from_s // HOUR_S,
-        verdict.code,
-        None if verdict.score.tx_hash is None else as_bytes(verdict.score.tx_hash),
-    )
-    if is_marked:
-        return False
-    if await _insert(connection, verdict, now):
-        return True
-    before = await fetch_value(
-        connection, str, "SELECT outcome FROM facts.score WHERE evidence_id = $1 FOR UPDATE", verdict.id
-    )
-    if before == "wrong" or before == verdict.score.outcome:
-        return False
-    await connection.execute(
-        "UPDATE facts.score SET outcome = $2, cause = $3, by_number = $4, by_s = $5, by_tx = $6,"
-        " by_wallet = $7, cost_bps = $8, reported = true, scored_at = $9 WHERE evidence_id = $1",
-        verdict.id,
-        *_columns(verdict.score),
-        now,
-    )
-    await _count(connection, verdict, before, -1)
-    await _count(connection, verdict, verdict.score.outcome, 1)
-    return True
 
 
 # --- the page --------------------------------------------------------------------------------------
@@ -314,7 +263,7 @@ async def mistakes(connection: Connection, before: tuple[int, int] | None, limit
         connection,
         ScoredVerdict,
         "SELECT evidence_id AS id, token, code, level, from_number, from_s, outcome, cause,"
-        " by_number AS block_number, by_s AS at_s, by_tx AS tx_hash, by_wallet AS wallet, cost_bps, reported"
+        " by_number AS block_number, by_s AS at_s, by_tx AS tx_hash, by_wallet AS wallet, cost_bps"
         " FROM facts.score"
         " WHERE outcome = 'wrong' AND (from_s, evidence_id) < ($1::int, $2::bigint)"
         " ORDER BY from_s DESC, evidence_id DESC LIMIT $3",

@@ -205,6 +205,16 @@ def test_an_ok_is_wrong_where_a_sell_is_known_to_have_failed() -> None:
     assert came(OK, sell(), failed=(replace(failed, token_raw=1),)) == "right sold"
 
 
+def test_a_failed_sell_of_which_nobody_knows_why_leaves_no_ok_right() -> None:
+    unknown = FailedSell(200, START_S + 99, TX, WALLET, BOUGHT, refused=False)
+    assert came(OK, failed=(unknown,)) == "undecided not_told"
+    assert came(OK, sell(), failed=(unknown,)) == "undecided not_told"
+    assert came(OK, sell(), failed=(replace(unknown, token_raw=1),)) == "right sold"
+    assert came(OK, failed=(unknown, replace(unknown, refused=True))) == "wrong failed"
+    assert came(HIGH, sell(), failed=(unknown,)) == "undecided one_leg"
+    assert came(TRAP, sell(), failed=(unknown,)) == "wrong sold"
+
+
 def test_an_ok_that_a_later_check_contradicts_is_wrong_unless_somebody_sold_after_that() -> None:
     turned = (LaterCheck(300, START_S + 200, "cannot_sell", True),)
     assert came(OK, sell(after_s=100), turned=turned) == "wrong turned"
