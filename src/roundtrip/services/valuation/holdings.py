@@ -33,9 +33,9 @@ from roundtrip.services.valuation.holding_sells import (
     find_deeper_places,
     find_waiting_places,
     read_sells,
-    send_round,
     value_holding,
 )
+from roundtrip.services.valuation.token_batches import send_round
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
