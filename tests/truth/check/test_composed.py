@@ -1,4 +1,4 @@
-"""A hundred and twenty composed tokens, always the same ones: the verdict is what real wallets meet.
+"""Two hundred composed tokens, drawn from one seed: the verdict is what real wallets meet.
 
 ``make long NAME=truth`` tries thousands of others.
 """
@@ -15,7 +15,7 @@ from truth.cases import FIELDS, HOOKS, Case, drawn, parse
 from truth.run import table
 from truth.trial import Trial, tried
 
-CASES, PARTS, SEED = 120, 24, 4663
+CASES, PARTS, SEED = 200, 40, 4663
 
 
 @cache
