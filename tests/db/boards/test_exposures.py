@@ -16,7 +16,7 @@ from roundtrip.store.check.evidence import KeptEvidence, keep, latest
 from roundtrip.store.server.rows import Connection
 from unit.venues.network import address
 
-TOKEN, OTHER = address(1), address(2)
+TOKEN, OTHER = address(0x5EE1), address(0x5EE2)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NOW_S = NOW.timestamp()
 MINUTE = timedelta(minutes=1)

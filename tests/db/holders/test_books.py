@@ -14,7 +14,7 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
 from roundtrip.store.holders import books as holder_reads
 from roundtrip.store.holders.books import KEPT_FOR, PRUNE_BATCH, StoredBook
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.tables import own_database
 from unit.venues.network import address
 
@@ -61,6 +61,8 @@ async def test_the_head_of_a_large_book_is_not_made_of_it(connection: Connection
     assert whole.book == large
     lies = await connection.fetchrow(
         "SELECT pg_column_size(book) AS stored, length(book) AS bytes FROM facts.holder_read"
+        " WHERE token = $1",
+        as_bytes(TOKEN),
     )
     assert lies is not None
     assert (lies["stored"], lies["bytes"]) == (len(large), len(large))

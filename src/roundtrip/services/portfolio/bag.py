@@ -142,7 +142,7 @@ class BagRow(msgspec.Struct, frozen=True, rename="camel"):
         str | None, says("What the tokens of boughtRaw cost, in eth. null: not known, or it bought none.")
     ]
     gain_eth: Annotated[
-        str | None, says("Worth of boughtRaw minus costEth, in eth. null: not known, or a part is gone.")
+        str | None, says("Worth of boughtRaw minus costEth, in eth; below zero: a loss. null: not known.")
     ]
     gain_bps: Annotated[int | None, says("gainEth in hundredths of a percent of the cost. null: not known.")]
     realised_eth: Annotated[
