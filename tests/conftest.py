@@ -27,7 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Units need no chain and no database. To read what starts these takes four seconds."""
+    """Unit tests need no chain and no database: the plugin that starts these takes four seconds to import."""
     paths = [
         Path(config.invocation_params.dir, argument.partition("::")[0]).resolve() for argument in config.args
     ]
@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests under a folder carry its name as a marker, and slow ones that they are."""
+    """Each test gets the name of its folder as a marker; slow ones are marked slow."""
     mark_slow(items)
     for item in items:
         folder = item.path.relative_to(PROJECT / "tests").parts[0]

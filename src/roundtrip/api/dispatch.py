@@ -1,5 +1,5 @@
-"""What every door does with a request: check limits, read the parameters, run the handler, encode the
-answer."""
+"""What happens to a request from every door (HTTP, MCP or a page): check limits, read the parameters, run the
+handler, encode the answer."""
 
 import asyncio
 import time
@@ -40,17 +40,18 @@ ReadParams = Callable[[], Awaitable[Mapping[str, object]]]
 """Reads a request's parameters. Raises CallerFault."""
 
 DEADLINE_S = 30.0
-"""Limit of one run. The longest that a use case waits for its node is about 20 s."""
+"""The time limit of one run. A use case waits for its node for at most about 20 s."""
 
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
-_WAITS_S: Mapping[Door, float] = MappingProxyType({"http": WAIT_S, "mcp": WAIT_S, "pages": PAGE_WAIT_S})
+_MAX_WAITS_S: Mapping[Door, float] = MappingProxyType({"http": WAIT_S, "mcp": WAIT_S, "pages": PAGE_WAIT_S})
+"""How long a request waits for one of the places in which runs are made, by door."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoorReply:
-    """An encoded answer with the headers that every door may send. ``forms``: of a shared answer, the
-    encodings that doors have cached with it, by name. ``answer``: what the body encodes; None: of a shared
-    answer, or an error."""
+    """An encoded answer with the headers that every door may send. ``forms``: other encodings of a shared
+    answer that doors have cached with it, by name; None: the answer is not shared. ``answer``: the decoded
+    body; None: the answer is shared, or an error."""
 
     status: int
     body: bytes
@@ -150,7 +151,7 @@ class Dispatch:
             measures.count("errors", operation.name, "internal", by=0)
         with measures.span("request", operation.name, is_root=True) as span:
             reply = await self._run(
-                operation, raw, caller, query, idempotency_keys, min_block, _WAITS_S[door]
+                operation, raw, caller, query, idempotency_keys, min_block, _MAX_WAITS_S[door]
             )
             outcome = _classify_outcome(reply)
             if measures.traces is not None:
@@ -195,8 +196,8 @@ class Dispatch:
             self.failures.write(error, operation.name, door)
 
     def has_shared(self, operation: AnyOperation, raw: Mapping[str, object]) -> bool:
-        """Whether this process has an answer to share, or is making it. Absences may be made again at each
-        block, so they are none."""
+        """Whether this process has an answer to share, or is making it. An answer that something does not
+        exist yet holds for one block only, so it does not count."""
         if operation.shared_by is None:
             return False
         try:
@@ -250,7 +251,8 @@ class Dispatch:
         return DoorReply(200, shared.body, headers, forms=shared.forms)
 
     async def _admit(self, operation: AnyOperation, caller: CallerRequest) -> Admitted:
-        """Raises CallRefused. Who asks for a new key may still send a dead one."""
+        """Admits the call, or raises CallRefused. An operation that ignores keys accepts a revoked one,
+        too."""
         asking = caller.without_key() if operation.ignores_key else caller
         return await self.gate.admit(asking, operation.counts, operation.key)
 
@@ -281,6 +283,8 @@ class Dispatch:
         min_block_number: int,
         wait_s: float,
     ) -> tuple[SharedAnswer, bool]:
+        """The answer, and whether it came from the shared answers. An operation without ``shared_by`` runs
+        for each call; every run but those that count against no limit holds one of the places for runs."""
         caller_name = caller.name if admitted.account is None else f"account:{admitted.account.id}"
         address = caller.name if self.gate.is_bound(caller) else None
 
@@ -386,7 +390,7 @@ def _convert_whole_floats(raw: Mapping[str, object]) -> dict[str, object]:
 
 
 def limit_headers(ticket: Ticket | None) -> dict[str, str]:
-    """What an answer says of the caller's minute."""
+    """The headers about the caller's limit for a minute."""
     if ticket is None:
         return {}
     return {"x-ratelimit-limit": str(ticket.limit), "x-ratelimit-remaining": str(max(0, ticket.remaining))}

@@ -334,7 +334,7 @@ class Writer:
         await facts.intern(connection, _addresses(batch), ids)
         await facts.put_pools(connection, batch.pools, ids)
         await self._read_pool_ids(connection, batch)
-        await facts.turn_pools(connection, batch.new_quotes, batch.turned, ids)
+        await facts.reorient_pools(connection, batch.new_quotes, batch.reoriented, ids)
         await facts.put_launches(connection, batch.launches, batch.steps, ids)
         await self._create_partitions(connection, batch)
         await facts.put_trades(connection, batch.trades, contracts, ids)
@@ -354,7 +354,7 @@ class Writer:
         """Reads the database ids of the batch's pools that are not cached."""
         mentioned = {row.at for row in batch.trades} | {row.at for row in batch.liquidity}
         mentioned |= {row.at for row in batch.buybacks} | {at for at, _ in batch.states}
-        mentioned |= {row.at for row in batch.turned} | {row.at for row in batch.prices.values()}
+        mentioned |= {row.at for row in batch.reoriented} | {row.at for row in batch.prices.values()}
         missing = mentioned - self._ids.pools.keys()
         if missing:
             await cursor.pools_at(connection, missing, self._ids)
@@ -404,7 +404,7 @@ def _addresses(batch: Batch) -> Iterable[Address]:
         addresses.update((pool.token, pool.quote))
         if pool.hook is not None:
             addresses.add(pool.hook)
-    for pool in batch.turned:
+    for pool in batch.reoriented:
         addresses.update((pool.token, pool.quote))
     for launch in batch.launches:
         launched = launch.launched

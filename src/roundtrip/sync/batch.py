@@ -1,5 +1,5 @@
-"""The facts that consecutive blocks add to the database. What a fold needs from earlier blocks: bounded
-caches of the database."""
+"""What reading consecutive blocks takes and gives: the facts that they add to the database, and what is known
+from earlier blocks, in bounded caches of the database."""
 
 from dataclasses import dataclass, field
 
@@ -23,8 +23,10 @@ from roundtrip.venues.base import Contracts
 
 @dataclass(slots=True)
 class Batch:
-    """Facts in the order of the chain. ``new_quotes``: quotes of launches, seen for the first time;
-    ``turned``: earlier pools that hold one of these quotes, which now counts as money."""
+    """Facts in the order of the chain. ``parent_hash``: of the block before the first. ``steps``: what became
+    of launches. ``new_quotes``: quotes of launches seen for the first time, each with its block; they count
+    as money from there. ``reoriented``: earlier pools that hold one of them, with it now as the quote.
+    ``met``: the first appearances of wallets; ``funded``: the first eth of wallets."""
 
     parent_hash: str
     blocks: list[BlockRef] = field(default_factory=list)
@@ -32,13 +34,13 @@ class Batch:
     launches: list[LaunchEvent] = field(default_factory=list)
     steps: list[LaunchStep] = field(default_factory=list)
     new_quotes: list[tuple[Address, int]] = field(default_factory=list)
-    turned: list[PoolPlace] = field(default_factory=list)
+    reoriented: list[PoolPlace] = field(default_factory=list)
     trades: list[TradeEvent] = field(default_factory=list)
     buybacks: list[Buyback] = field(default_factory=list)
     liquidity: list[LiquidityChange] = field(default_factory=list)
     position_transfers: list[PositionTransfer] = field(default_factory=list)
     states: dict[tuple[str, int], ActiveDepth | None] = field(default_factory=dict)
-    """By pool and block number: at the end of the block; None: not known any longer."""
+    """Tick and active liquidity at the end of a block, by pool and block number; None: no longer known."""
     transfers: list[Transfer] = field(default_factory=list)
     prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
     """By quote and block number: one price of each quote per block."""
@@ -46,7 +48,8 @@ class Batch:
     funded: list[WalletFunded] = field(default_factory=list)
 
     def rows(self) -> int:
-        """The number of facts in the batch."""
+        """The number of pools, launches, their steps, trades, liquidity changes and transfers: the batch's
+        size."""
         launched = len(self.pools) + len(self.launches) + len(self.steps)
         return launched + len(self.trades) + len(self.liquidity) + len(self.transfers)
 
@@ -57,12 +60,12 @@ MAX_REMEMBERED = 50_000
 
 @dataclass(slots=True)
 class FoldContext:
-    """``pools``: by place; None: there is no such pool. ``launched``: whether a launchpad launched the token.
-    ``states``: of those pools, tick and active liquidity; missing or None: not known. ``quotes``: the quotes
-    of launches. ``prices``: the newest of each quote. ``met``: wallets that have an
-    origin row; ``funded``: wallets whose funder is decided.
+    """What is known from earlier blocks. ``quotes``: quotes of launches, which count as money. ``prices``:
+    the newest of each quote. ``pools``: by address or v4 pool id; None: there is no such pool. ``states``:
+    tick and active liquidity of these pools; missing or None: not known. ``launched``: whether a launchpad
+    launched the token. ``met``: wallets that have an origin row; ``funded``: wallets whose funder is decided.
 
-    Matches the database at its cursor: the writer discards it when a write fails.
+    It matches the database up to the newest stored block: the writer discards it when a write fails.
     """
 
     quotes: set[Address] = field(default_factory=set)

@@ -374,9 +374,9 @@ class BatchFold:
         for at, pool in self._known.pools.items():
             if pool is not None and pool.in_money_from is None and quote in (pool.token, pool.quote):
                 token = pool.quote if pool.token == quote else pool.token
-                turned = pool._replace(token=token, quote=quote, in_money_from=number)
-                self._known.pools[at] = turned
-                self._batch.turned.append(turned)
+                reoriented = pool._replace(token=token, quote=quote, in_money_from=number)
+                self._known.pools[at] = reoriented
+                self._batch.reoriented.append(reoriented)
 
     def _fold_launch_step(self, logged: LoggedEvent, spot: Spot) -> None:
         event = logged.event

@@ -1,4 +1,5 @@
-"""A check, a simulation and a prepared trade on nodes of every kind: they come to the same."""
+"""A check, a simulation and a prepared trade give the same answers on every kind of node (anvil, geth,
+nitro)."""
 
 from typing import Any
 
@@ -58,20 +59,22 @@ STORIES = {
 }
 LAUNCHED = ("curve", "graduated", "first_graduated")
 SLOW = "loops_on_transfer"
-"""It burns gas in every run: of this one only the check is asked."""
+"""It burns gas in every run, so only the check is tried with it."""
 
 
-async def checked(ctx: Context, token: str) -> tuple[tuple[str, str, str], list[Venue]]:
+async def verdict_and_venues(ctx: Context, token: str) -> tuple[tuple[str, str, str], list[Venue]]:
     """Code, level and text; and where it was bought."""
     evidence = await gather_evidence(ctx, Address(token), Meter())
     verdict = judge(evidence, ctx.policy).verdict
     return (verdict.code, verdict.level, verdict.text), [v.venue for v in evidence.venues if v.cells]
 
 
-async def traded(ctx: Context, rpc: SyncRpc, built: Built, key: str) -> dict[str, tuple[Any, ...]]:
+async def ask_every_use_case(
+    ctx: Context, rpc: SyncRpc, built: Built, key: str
+) -> dict[str, tuple[Any, ...]]:
     """What every use case says of a token: the check, a simulated buy, and prepared trades of either side."""
     token = built.tokens[key]
-    verdict, (venue, *_) = await checked(ctx, token)
+    verdict, (venue, *_) = await verdict_and_venues(ctx, token)
     if key == SLOW:
         return {"check": verdict}
     wallet = Signer(rpc, built.contracts, f"dialects {key}")
@@ -81,24 +84,26 @@ async def traded(ctx: Context, rpc: SyncRpc, built: Built, key: str) -> dict[str
     found: dict[str, tuple[Any, ...]] = {
         "check": verdict,
         "simulate": (result.code, result.level, result.text, result.received(), result.gas()),
-        "buy": await tried(ctx, "buy", token, wallet.address, amount="0.1"),
+        "buy": await try_to_prepare(ctx, "buy", token, wallet.address, amount="0.1"),
     }
     if key not in LAUNCHED:
         owner = ContractDeployer(rpc, built.accounts[0])
         owner.receipt(owner.send(token, calldata("transfer(address,uint256)", wallet.address, 10**24)))
-    found["sell"] = await tried(ctx, "sell", token, wallet.address, amount="1000")
+    found["sell"] = await try_to_prepare(ctx, "sell", token, wallet.address, amount="1000")
     return found
 
 
-def without_gas(said: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
-    return {name: values[:-1] if isinstance(values[-1], list) else values for name, values in said.items()}
+def without_gas(answers: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    return {name: values[:-1] if isinstance(values[-1], list) else values for name, values in answers.items()}
 
 
-def gas_limits(said: dict[str, tuple[Any, ...]]) -> list[int]:
-    return [gas for values in said.values() if isinstance(values[-1], list) for gas in values[-1]]
+def gas_limits(answers: dict[str, tuple[Any, ...]]) -> list[int]:
+    return [gas for values in answers.values() if isinstance(values[-1], list) for gas in values[-1]]
 
 
-async def tried(ctx: Context, side: str, token: str, sender: str, **given: object) -> tuple[Any, ...]:
+async def try_to_prepare(
+    ctx: Context, side: str, token: str, sender: str, **given: object
+) -> tuple[Any, ...]:
     try:
         trade = await prepared(ctx, side, token, sender, **given)
     except RoundtripError as error:
@@ -110,24 +115,24 @@ async def tried(ctx: Context, side: str, token: str, sender: str, **given: objec
 async def test_every_use_case_says_what_it_says_on_anvil(
     rpc: SyncRpc, built: Built, pool: asyncpg.Pool, key: str
 ) -> None:
-    """None of these tokens counts NUMBER, but for a launchpad's own: of those that do, see
-    test_number_passing."""
-    came = {}
+    """None of these tokens depends on the block number (opcode NUMBER), but for a launchpad's own; for those
+    that do, see test_number_passing."""
+    by_kind = {}
     for kind, dialect in KINDS.items():
         snapshot = rpc.call("evm_snapshot")
         node = DialectNode(rpc.url, kind)
         async with node.running(), speaking(node, built, pool, dialect) as ctx:
-            came[kind] = await traded(ctx, rpc, built, key)
+            by_kind[kind] = await ask_every_use_case(ctx, rpc, built, key)
         assert rpc.call("evm_revert", snapshot)
-    assert came["geth"] == came["anvil"]
-    gas = {kind: gas_limits(rows) for kind, rows in came.items()}
+    assert by_kind["geth"] == by_kind["anvil"]
+    gas = {kind: gas_limits(rows) for kind, rows in by_kind.items()}
     assert all(nitro > anvil for nitro, anvil in zip(gas["nitro"], gas["anvil"], strict=True)), (
-        "the data fee is within"
+        "gas limits on nitro include the data fee"
     )
-    assert without_gas(came["nitro"]) == without_gas(came["anvil"])
-    assert came["anvil"]["check"][:2] == STORIES[key]
-    assert ("out of gas" in came["anvil"]["check"][2]) is (key == SLOW)
-    assert all(rows[0] != "unproven" for rows in came["anvil"].values())
+    assert without_gas(by_kind["nitro"]) == without_gas(by_kind["anvil"])
+    assert by_kind["anvil"]["check"][:2] == STORIES[key]
+    assert ("out of gas" in by_kind["anvil"]["check"][2]) is (key == SLOW)
+    assert all(rows[0] != "unproven" for rows in by_kind["anvil"].values())
 
 
 @pytest.mark.parametrize("source", ["owner_cooldown", "owner_harmless", "proxy"])
@@ -139,14 +144,14 @@ async def test_what_an_owner_could_change_is_the_same_on_every_node(
     story = Animal(source, (int(logic, 16),) if source == "proxy" else ()).story()
     token = put_token(deployer, built.contracts, story, compile_contract(zoo / f"{source}.vy"))
     deployer.check_receipts()
-    came = {}
+    by_kind = {}
     for kind, dialect in KINDS.items():
         node = DialectNode(rpc.url, kind)
         async with node.running(), speaking(node, built, pool, dialect) as ctx:
             found = judge(await gather_evidence(ctx, Address(token), Meter(), deep=True), ctx.policy).verdict
-            came[kind] = (found.level, found.text.partition("0.60 %. ")[2])
-    assert came["geth"] == came["nitro"] == came["anvil"]
-    level, text = came["anvil"]
+            by_kind[kind] = (found.level, found.text.partition("0.60 %. ")[2])
+    assert by_kind["geth"] == by_kind["nitro"] == by_kind["anvil"]
+    level, text = by_kind["anvil"]
     assert (level, text.startswith(OWNED[source])) == ("ok", True), text
 
 
@@ -169,15 +174,15 @@ async def test_the_dialect_is_found_out(rpc: SyncRpc, built: Built, pool: asyncp
     assert (found.number_inside, found.fills_gaps) == (inside, kind != "anvil")
 
 
-# --- tokens that count NUMBER ----------------------------------------------------------------------
+# --- tokens that depend on the block number --------------------------------------------------------
 
 
 WRITE = "write the page anew with: make long NAME=dialects FLAGS=--write"
 
 
 def assert_as_written(rows: list[DialectRow]) -> None:
-    """Nothing is wrong, and the page has the same verdicts. Of what refuses some wallets only, chance decides
-    which: of these all kinds of node say the same."""
+    """No row has a fault, and the page has the same verdicts, except for tokens that refuse some wallets
+    only: which ones is chance, so their verdict may differ from the page, but not between kinds of node."""
     assert {row.name: row.fault() for row in rows if row.fault()} == {}
     table, by_chance = read_table(), {animal.named() for animal in BY_MANNER}
     differing = {row.name for row in rows if row.cells() != table[row.name]}
@@ -289,8 +294,8 @@ async def test_a_wait_in_numbers_is_seen_to_end_or_not_within_a_day(
     rpc: SyncRpc, built: Built, pool: asyncpg.Pool, numbers: int, says: tuple[str, str]
 ) -> None:
     token = Maker(rpc, built).token("waits", numbers, code=code_of("zoo/cooldown_blocks"))
-    came = await said_on_all(rpc, built, pool, token)
-    assert {kind: rows[:2] for kind, rows in came.items()} == dict.fromkeys(KINDS, says)
+    by_kind = await said_on_all(rpc, built, pool, token)
+    assert {kind: rows[:2] for kind, rows in by_kind.items()} == dict.fromkeys(KINDS, says)
 
 
 # --- requests that are refused as a whole ----------------------------------------------------------
@@ -323,7 +328,7 @@ async def test_one_simulation_is_not_run_or_all_from_it_on(
     """Unproven, or what it is: never another code, whichever simulation it is."""
     node, codes = DialectNode(rpc.url, "geth"), []
     async with node.running(), speaking(node, built, pool, GETH) as ctx:
-        await checked(ctx, built.tokens[key])
+        await verdict_and_venues(ctx, built.tokens[key])
         total = node.simulations
         for n in range(total):
             node.simulations = 0

@@ -24,11 +24,11 @@ UNREAD = "Some of its pools could not be read"
 
 @dataclass
 class Blind:
-    """Nobody knows these places of a token; where ``opened_at`` has one, the index knows since when it is
+    """Nobody knows these places of a token; where ``opened_in`` has one, the index knows since when it is
     there."""
 
     hidden: frozenset[str] = frozenset()
-    opened_at: dict[str, int] = field(default_factory=dict)
+    opened_in: dict[str, int] = field(default_factory=dict)
     second: str = ""
 
     async def source(self, ctx: Context, token: Address, meter: Meter) -> TokenSource:
@@ -38,7 +38,7 @@ class Blind:
             found,
             log_sources=replace(found.log_sources, venues=venues),
             places=find_non_wallets(token, venues, ctx.contracts),
-            opened_at=self.opened_at,
+            opened_in=self.opened_in,
         )
 
 
@@ -88,7 +88,7 @@ async def test_a_place_that_opened_later_or_where_nobody_traded_costs_nothing(
     held.pool(stranger, 1000, ETH)
     pool = next(at for at in held.pools if held.balance(at) < SUPPLY // 100)
     blind.hidden = frozenset() if known else frozenset({pool})
-    blind.opened_at = {pool: read_to + 1} if known else {}
+    blind.opened_in = {pool: read_to + 1} if known else {}
     asked_to = read_to
     if not known:
         asked_to = (await one.asked(held.token))["block"]
@@ -250,7 +250,7 @@ async def test_a_late_place_is_looked_at_from_where_it_opened(service: ReadingSe
     held = await with_an_empty_pool(service, blind, one)
     (pool,) = blind.hidden
     blind.hidden = frozenset()
-    blind.opened_at = {pool: service.stage.number() - 3 * RANGE}
+    blind.opened_in = {pool: service.stage.number() - 3 * RANGE}
     one.node.spans.clear()
     assert (await one.asked(held.token))["status"] == "complete"
     assert min(first for first, _ in one.node.spans) == service.stage.number() - 3 * RANGE

@@ -61,7 +61,7 @@ async def test_what_is_an_hour_old_adds_nothing(index: Connection, later_s: int,
     chain.block(sent(moved(HIGH, DEV, ALICE, 500), sender=DEV))
     chain.block(sent(moved(HIGH, DEV, BOB, 600), sender=DEV), after_s=later_s)
     (one,) = await deeds(index, chain)
-    assert (one.doing.what, one.token_raw) == ("moved", token_raw)
+    assert (one.deed.what, one.token_raw) == ("moved", token_raw)
 
 
 async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: Connection) -> None:
@@ -85,7 +85,7 @@ async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(in
         chain.block(sent(*largest, sender=DEV))
     (one,) = await deeds(index, chain)
     newest_s, first = chain.blocks[-1].ref.timestamp_s, chain.blocks[2]
-    (traced,) = (await signals.trace_deeds(index, newest_s - HOUR_S, [one.doing])).values()
+    (traced,) = (await signals.trace_deeds(index, newest_s - HOUR_S, [one.deed])).values()
     assert traced.evidence.tx_hash == first.transactions[0].hash
     assert (traced.evidence.block_number, traced.evidence.log_index) == (first.ref.number, 1)
     bob = await index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(BOB))
@@ -129,4 +129,4 @@ async def test_an_insider_of_a_launchs_own_block_is_one(index: Connection) -> No
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, DEV, ALICE, 2)))
     (one,) = await deeds(index, chain)
-    assert (one.doing.what, one.token_raw) == ("moved", 2)
+    assert (one.deed.what, one.token_raw) == ("moved", 2)

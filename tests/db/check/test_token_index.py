@@ -22,7 +22,7 @@ from unit.venues.logs import STRANGER
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 SINCE = NOW - timedelta(days=1)
 POOL = v3_at(LOW, WETH)
-KEPT = RecalledWallet(POOL, "0x" + "07" * 32, 3)
+RECALLED = RecalledWallet(POOL, "0x" + "07" * 32, 3)
 
 
 @pytest.fixture
@@ -31,22 +31,23 @@ async def pool(url: str) -> AsyncIterator[asyncpg.Pool]:
         yield found
 
 
-async def listed(index: Connection) -> Chain:
-    """A pool for money, one against no money, and a wallet to recall."""
+async def index_two_pools(index: Connection) -> Chain:
+    """Indexes a token with a pool against weth, one against another token, and a wallet of an earlier
+    check."""
     chain = Chain()
     chain.block(sent(v3_opened(LOW, WETH)), sent(v3_opened(LOW, HIGH)))
     await appended(index, await begun(index, chain.parent), chain.blocks)
-    await token_index.keep(index, LOW, [KEPT], NOW, SINCE)
+    await token_index.keep(index, LOW, [RECALLED], NOW, SINCE)
     return chain
 
 
 async def test_all_of_a_token_is_read_at_once(index: Connection, pool: asyncpg.Pool) -> None:
-    chain = await listed(index)
+    chain = await index_two_pools(index)
     found = await read_token_index(pool, LOW, 20.0, SINCE)
     assert found is not None
     assert [place.at for place in found.pools] == [POOL]
     assert found.others == (OtherPool(v3_at(LOW, HIGH), HIGH),)
-    assert found.recalled == (KEPT,)
+    assert found.recalled == (RECALLED,)
     assert (found.newest_number, found.facts) == (chain.blocks[-1].ref.number, NOTHING)
     assert (await read_token_index(pool, LOW, 20.0, NOW + timedelta(seconds=1))) == TokenIndex(
         found.newest_number, found.whole_to, found.pools, found.others
@@ -56,7 +57,7 @@ async def test_all_of_a_token_is_read_at_once(index: Connection, pool: asyncpg.P
 async def test_it_has_every_pool_only_once_older_blocks_are_read(
     index: Connection, pool: asyncpg.Pool
 ) -> None:
-    chain = await listed(index)
+    chain = await index_two_pools(index)
     found = await read_token_index(pool, LOW, 20.0, SINCE)
     assert found is not None
     assert found.whole_to is None
@@ -80,10 +81,10 @@ async def test_of_a_launch_it_has_the_deployer_and_the_holders_that_are_asked_fo
     assert [place.kind for place in found.pools] == ["launchpad_curve"]
 
 
-async def test_of_a_token_that_nobody_met_it_has_the_newest_block(
+async def test_of_an_unknown_token_it_has_only_the_newest_block(
     index: Connection, pool: asyncpg.Pool
 ) -> None:
-    chain = await listed(index)
+    chain = await index_two_pools(index)
     assert await read_token_index(pool, STRANGER, 20.0, SINCE) == TokenIndex(chain.blocks[-1].ref.number)
 
 
@@ -93,14 +94,14 @@ async def test_an_index_without_a_block_is_read_and_empty(index: Connection, poo
     assert await read_token_index(pool, LOW, 20.0, SINCE) == TokenIndex()
 
 
-async def test_a_database_that_is_away_is_not_an_empty_one(url: str) -> None:
+async def test_a_database_that_cannot_be_reached_is_not_an_empty_one(url: str) -> None:
     closed = asyncpg.create_pool(url, min_size=0)
     assert await read_token_index(closed, LOW, 20.0, SINCE) is None
     assert await read_places(closed, [POOL], 20.0) == {}
 
 
 async def test_pools_and_tokens_are_known_by_their_addresses(index: Connection, pool: asyncpg.Pool) -> None:
-    await listed(index)
-    unpaid = v3_at(LOW, HIGH)
-    found = await read_places(pool, [POOL, LOW, unpaid, HIGH, ALICE, "0x" + "ab" * 32], 20.0)
+    await index_two_pools(index)
+    against_no_money = v3_at(LOW, HIGH)
+    found = await read_places(pool, [POOL, LOW, against_no_money, HIGH, ALICE, "0x" + "ab" * 32], 20.0)
     assert found == {POOL: IndexedPlace(Address(LOW), "amm_v3"), LOW: IndexedPlace(Address(LOW), None)}

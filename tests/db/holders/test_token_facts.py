@@ -79,15 +79,15 @@ async def test_a_pool_reads_back(connection: Connection, ids: Ids) -> None:
     assert again.pools == ids.pools
 
 
-async def test_pools_of_no_money_are_found_by_either_side_and_turned(
+async def test_pools_of_no_money_are_found_by_either_side_and_reoriented(
     connection: Connection, ids: Ids
 ) -> None:
     unpaid = POOL._replace(at="0x" + "0d" * 20, token=TOKEN, quote=OTHER, in_money_from=None, hook=None)
     await facts.put_pools(connection, [unpaid], ids)
     for side in (TOKEN, OTHER):
         assert list(await cursor.unpaid_pools_of(connection, [side], Ids())) == [unpaid.at]
-    turned = unpaid._replace(token=OTHER, quote=TOKEN, in_money_from=7)
-    await facts.turn_pools(connection, [(TOKEN, 7)], [turned], ids)
+    reoriented = unpaid._replace(token=OTHER, quote=TOKEN, in_money_from=7)
+    await facts.reorient_pools(connection, [(TOKEN, 7)], [reoriented], ids)
     assert await cursor.launch_quotes(connection) == {TOKEN}
     (found,) = (await cursor.pools_at(connection, [unpaid.at], Ids())).values()
     assert (found.token, found.quote, found.in_money_from) == (OTHER, TOKEN, 7)

@@ -88,7 +88,7 @@ async def test_blocks_that_do_not_follow_change_nothing(index: Connection) -> No
 
 
 STEPS = (
-    (facts, "intern"), (facts, "put_pools"), (facts, "turn_pools"), (facts, "put_launches"),
+    (facts, "intern"), (facts, "put_pools"), (facts, "reorient_pools"), (facts, "put_launches"),
     (partitions, "ensure"), (facts, "put_trades"), (facts, "put_liquidity"), (facts, "put_transfers"),
     (liquidity, "fold_positions"), (facts, "put_position_transfers"), (facts, "put_states"),
     (liquidity, "forget_states"),

@@ -85,14 +85,19 @@ def test_a_quote_that_becomes_money_turns_the_pools_that_are_there(token: Addres
         sent(swap, launched(address(0x7), CURVE, DEV, quote), swap), sent(v4_moved(at, DEV, 3))
     )
     assert batch.new_quotes == [(quote, 101)]
-    (turned,) = batch.turned
-    assert (turned.at, turned.token, turned.quote, turned.in_money_from) == (at, token, quote, 101)
+    (reoriented,) = batch.reoriented
+    assert (reoriented.at, reoriented.token, reoriented.quote, reoriented.in_money_from) == (
+        at,
+        token,
+        quote,
+        101,
+    )
     (trade,) = batch.trades
     assert (trade.spot.log_index, trade.token, trade.quote) == (2, token, quote)
     assert (trade.buys, trade.token_raw, trade.quote_raw) == (True, 5, 7)
     assert len(batch.liquidity) == 1
     again = story.block(sent(launched(address(0x8), address(0x9), DEV, quote), swap))
-    assert (again.new_quotes, again.turned, len(again.trades)) == ([], [], 1)
+    assert (again.new_quotes, again.reoriented, len(again.trades)) == ([], [], 1)
 
 
 def test_a_pool_of_two_quotes_stays_as_the_first_of_them_left_it() -> None:
@@ -101,7 +106,7 @@ def test_a_pool_of_two_quotes_stays_as_the_first_of_them_left_it() -> None:
     story.block(sent(launched(address(7), CURVE, DEV, SPY)))
     batch = story.block(sent(launched(address(8), address(9), DEV, NVDA)))
     assert batch.new_quotes == [(NVDA, 102)]
-    assert batch.turned == []
+    assert batch.reoriented == []
     pool = story.known.pools[v4_at(NVDA, SPY)]
     assert pool is not None
     assert (pool.token, pool.quote, pool.in_money_from) == (NVDA, SPY, 101)
@@ -110,7 +115,7 @@ def test_a_pool_of_two_quotes_stays_as_the_first_of_them_left_it() -> None:
 @pytest.mark.parametrize("quote", [ZERO_ADDRESS, WETH, USDG])
 def test_what_is_money_anyway_never_becomes_money(quote: Address) -> None:
     batch = SyncStory().block(sent(launched(HIGH, CURVE, DEV, quote)))
-    assert (batch.new_quotes, batch.turned) == ([], [])
+    assert (batch.new_quotes, batch.reoriented) == ([], [])
     (curve,) = batch.pools
     assert (curve.at, curve.kind, curve.token, curve.quote) == (CURVE, "launchpad_curve", HIGH, quote)
     assert curve.in_money_from == 100

@@ -28,29 +28,33 @@ from roundtrip.venues.base import Contracts
 from .venue_index import VenueIndex
 
 QUOTED_WEI = 10**17
-"""The size of an ordinary trade."""
+"""The amount of eth for which pools are asked what they pay: the size of an ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MAX_RANGES_A_HEAD = 4
+"""How many ranges of blocks are searched for new venues after one head."""
 NOT_PROBED = NodeFault("the node's simulations were not probed yet")
 _PROBE_AGAIN_S = 2.0
+"""After how long the node is probed again while its dialect is not known."""
 _SILENT_S = 2.0
 """After so long without an answer a node counts as gone, until it answers again: requests fail at once."""
 _PACE_HEADS = 64
+"""The number of last heads from which the pace of the chain is estimated."""
 _FEE_AGE_S = 20.0
-"""How long a measured fee for data is used."""
+"""How long a measured fee for data is used before the node is probed again."""
 _BUSY_S = 2.0
-"""A service is idle so long after the last request that asked the node."""
-_OLD_POLLS = 3
-"""A head older than so many polls is read again before a request uses it."""
+"""How long after the last request that asked the node a service counts as idle."""
+_STALE_POLLS = 3
+"""A head that is older than this many poll intervals is read again before a request uses it."""
 _IDLE_MARKET_S = 60.0
-"""The age of the eth price in an idle service."""
+"""The largest age of the eth price in an idle service."""
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ChainHead:
-    """The node's newest block. ``heard_s``: when it was read, in monotonic seconds. ``dialect``: of the
-    node's simulations; None: not known yet."""
+    """The node's newest block. ``heard_s``: when it was read, in monotonic seconds. ``dialect``: how the
+    node's simulations differ from those of other kinds of node; None: not known yet, and ``why_no_dialect``
+    says why."""
 
     block: BlockRef
     base_fee_wei: int
@@ -99,13 +103,14 @@ class HeadHeader(msgspec.Struct, rename="camel"):
 class Heads:
     """Follows the chain's head. ``current`` never waits for the node.
 
-    ``patience_s``: how long after the last answer a lower head is ignored. One of several nodes may be
-    behind; a head that stays lower for longer is a reorganisation, or from the only node left.
-    ``dialect``: of the node's simulations, where it is known; None: the node is probed until it is.
-    ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain;
-    so has a node whose newest block stays the same for as long. ``idle_s``: how often a service that nobody
-    asks polls; None: as often as a busy one. ``note_data_fee``: takes the fee for data, each time that it was
-    measured.
+    ``market_age_s``: how old the eth price may be. ``stale_s``: how long after the node's last answer
+    ``current`` still returns the head. ``patience_s``: how long after the last answer a lower head is
+    ignored. One of several nodes may be behind; a head that stays lower for longer is a reorganisation, or
+    from the only node left. ``dialect``: of the node's simulations, where it is known; None: the node is
+    probed until it is. ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped
+    following the chain; so has a node whose newest block stays the same for as long. ``idle_s``: the interval
+    of polls while no request comes; None: as in a busy service. ``note_data_fee``: takes the fee for data,
+    each time that it was measured.
     """
 
     def __init__(
@@ -211,7 +216,7 @@ class Heads:
         makes them fast for a while. Never raises: ``current`` does, where the node does not answer."""
         self._asked_s = self._clock()
         # Requests that come at the same time share the read. None waits for a node that is silent already.
-        is_old = self._clock() - self._answered_s > _OLD_POLLS * self._poll_s
+        is_old = self._clock() - self._answered_s > _STALE_POLLS * self._poll_s
         if self._idle_s is not None and self._is_following and is_old:
             self._woken.set()
             if not self._is_silent():
@@ -281,7 +286,7 @@ class Heads:
         answered_s, self._unanswered_s = self._clock(), None
         block = header.block()
         if self._head is not None and self._head.block.hash == block.hash:
-            self._check_moves()
+            self._check_not_stuck()
             self._answered_s = answered_s
             if self._head.dialect is None:
                 dialect = await self._learn_dialect(block, self._head.base_fee_wei)
@@ -334,7 +339,7 @@ class Heads:
         if age_s > self._oldest_s:
             raise NodeFault(f"the node's newest block is {age_s} s old")
 
-    def _check_moves(self) -> None:
+    def _check_not_stuck(self) -> None:
         """Raises NodeFault when the head has not moved for too long. Independent of the wall clock: where
         that is behind, no block looks old."""
         same_s = self._clock() - self._moved_s
@@ -362,8 +367,8 @@ class Heads:
                 return
 
     async def _market_at(self, block: BlockRef) -> MarketRates:
-        now_s, most_s = self._clock(), _IDLE_MARKET_S if self._is_idle() else self._market_age_s
-        if self._market is not None and now_s - self._market[0] < most_s:
+        now_s, max_age_s = self._clock(), _IDLE_MARKET_S if self._is_idle() else self._market_age_s
+        if self._market is not None and now_s - self._market[0] < max_age_s:
             return self._market[1]
         try:
             answers = await self._node.batch(market_calls(self._contracts, block), budgeted=False)
@@ -425,8 +430,8 @@ def read_market(answers: list[Answer], contracts: Contracts, block: BlockRef) ->
         # latestRoundData answers (roundId, answer, startedAt, updatedAt, answeredInRound), 8 decimals.
         feed = _uint(answers[-1], 1)
     if best is None:
-        gap = Missing("node", "no pool has a price for eth")
-        return MarketRates(block.number, gap, None, feed)
+        missing = Missing("node", "no pool has a price for eth")
+        return MarketRates(block.number, missing, None, feed)
     return MarketRates(block.number, _usdg_per_eth(best[1], contracts), best[2], feed)
 
 

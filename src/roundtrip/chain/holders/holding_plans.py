@@ -1,8 +1,8 @@
-"""Plans and reads sells of tokens that an account holds. Pure.
+"""Plans and reads simulated sells of a holding, to value it. Pure.
 
-Balances that were written into storage are read in a separate simulation, at the second in which they are
-sold: a token may notice balance queries. Beside them, a wallet that really bought sells: a token can tell it
-from one whose balance was written."""
+The seller is an account that holds the tokens, or a wallet whose balance is written into the token's storage
+("given tokens"). A token can tell such a wallet from one that bought, so a control compares both. Balances
+are read in a simulation of their own, at the second of the sell: a token may notice balance queries."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,20 +17,22 @@ from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, Probe, RefusedCall, Sold
 from roundtrip.venues import abi
 
-_NEXT_S = 1
+_NEXT_BLOCK_S = 1
 _BUY_GAS = 1_000_000
-"""A buy gets half as much again: what the most expensive honest tokens take."""
+"""The gas that a buy is taken to use. Its limit is 1.5 times that, enough for the most expensive honest
+token."""
 _LOW_APPROVE_GAS = 90_000
-"""Half as much again as an approval usually takes."""
-_RUNGS = tuple(16**power for power in range(6))
-"""The proceeds of a small buy are not known before they are to be sold: the sell is tried with all of the
-holding, and with ever smaller parts; the last rung is less than a small buy brings of a holding worth a
-hundred eth."""
-_SMALL = _RUNGS[1:3]
-"""Parts of the holding that wallets with given tokens sell: they show a price that size does not move."""
-_NEAR_BPS = 100
+"""1.5 times the gas that an approval usually uses."""
+_DIVISORS = tuple(16**power for power in range(6))
+"""What a small buy brings is not known when its sell is planned: the sell is tried with the whole holding,
+then with a 16th, a 256th and so on. The smallest part is less than a small buy brings, up to a holding worth
+a hundred eth."""
+_SMALL_DIVISORS = _DIVISORS[1:3]
+"""The parts of the holding that wallets with given tokens sell: too small to move the price."""
+_EQUAL_PRICE_BPS = 100
 """A price that is lower by less than this counts as equal."""
-_GIVEN = "given-"
+_GIVEN_PREFIX = "given-"
+"""Begins the labels of the steps of wallets with given tokens."""
 
 
 # --- sellers -------------------------------------------------------------------------------------
@@ -53,17 +55,18 @@ class Seller:
         return () if self.slot is None else ((self.slot.asset, self.slot.of(self.wallet()), self.amount_raw),)
 
 
-def look_plan(setting: Setting, sellers: tuple[Seller, ...]) -> Plan:
+def balance_plan(setting: Setting, sellers: tuple[Seller, ...]) -> Plan:
     """Reads each seller's balance as the token reports it, at the time of the sell."""
     env = sellers[0].environment
     reads = (legs.token_read(f"holds-{n}", setting, env, seller.wallet()) for n, seller in enumerate(sellers))
     storage = tuple(word for seller in sellers for word in seller.storage_given())
     balances = ((env.reader, WEI_PER_ETH),)
-    return Plan(env, (PlannedBlock(_NEXT_S + env.approved_s, tuple(reads), balances, storage=storage),))
+    return Plan(env, (PlannedBlock(_NEXT_BLOCK_S + env.approved_s, tuple(reads), balances, storage=storage),))
 
 
-def read_look(results: Results | Missing, number: int, seller: Seller) -> int | Missing:
-    """The seller's balance: at least what it sells; for a given balance, exactly that."""
+def read_balance(results: Results | Missing, number: int, seller: Seller) -> int | Missing:
+    """The balance of the seller with this number in ``balance_plan``. Missing where it is less than the
+    amount to sell or, for given tokens, not exactly that amount."""
     if isinstance(results, Missing):
         return results
     result = results[f"holds-{number}"]
@@ -85,7 +88,7 @@ def sell_plan(place: VenuePlace, setting: Setting, seller: Seller, fund: bool) -
     given tokens always is."""
     env, wallet = seller.environment, seller.wallet()
     sell_block, *rest = legs.exit_blocks(
-        place, setting, env, _whole(env), seller.amount_raw, place, clear_first=seller.slot is None
+        place, setting, env, _whole_probe(env), seller.amount_raw, place, clear_first=seller.slot is None
     )
     sweep = place.file.plan_sweep(setting.contracts, env.reader)
     limit = setting.policy.transfer_gas_limit
@@ -96,7 +99,9 @@ def sell_plan(place: VenuePlace, setting: Setting, seller: Seller, fund: bool) -
     nonces = () if seller.slot is None else ((wallet, env.nonce),)
     repeated = () if seller.slot is not None else _repeat_approvals(sell_block.steps)
     all_steps = (*swept, *sell_block.steps, *repeated)
-    first_block = replace(sell_block, delay_s=_NEXT_S, steps=all_steps, balances=balances, nonces=nonces)
+    first_block = replace(
+        sell_block, delay_s=_NEXT_BLOCK_S, steps=all_steps, balances=balances, nonces=nonces
+    )
     return Plan(env, (replace(first_block, storage=seller.storage_given()), *rest))
 
 
@@ -105,11 +110,11 @@ def read_sell(results: Results | Missing, place: VenuePlace, seller: Seller, hel
     if isinstance(results, Missing):
         return results
     start = SellStart(0, seller.amount_raw, 0, prior_raw=held_raw - seller.amount_raw)
-    return outcomes.read_exit(results, place, seller.environment, _whole(seller.environment), start)
+    return outcomes.read_exit(results, place, seller.environment, _whole_probe(seller.environment), start)
 
 
-def _whole(environment: Environment) -> Probe:
-    return Probe("probe", _NEXT_S + environment.approved_s, BPS, 0)
+def _whole_probe(environment: Environment) -> Probe:
+    return Probe("probe", _NEXT_BLOCK_S + environment.approved_s, BPS, 0)
 
 
 # --- a real buyer -------------------------------------------------------------------
@@ -129,8 +134,9 @@ class HoldingTrade:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """``bought``: the outcome of the sell of a wallet that really bought before. ``given``: sells of some
-    parts by wallets with given tokens; empty if tokens cannot be given."""
+    """What a holding's sell is compared with. ``bought``: the sell of a wallet that bought in the same
+    simulation. ``given``: sells of small parts by wallets with given tokens; empty if no balance can be
+    written."""
 
     bought: HoldingTrade | RefusedCall | Missing
     given: tuple[CellOutcome, ...]
@@ -153,7 +159,7 @@ def control_plan(
     buy = buy_block(place, setting, env, "thousandth", paid_raw, known_gas)
     approvals: list[SimulatedStep] = []
     attempts = [legs.quote_read("held", place, setting, env, env.buyer)]
-    for number, tried_raw in enumerate(rungs(amount_raw)):
+    for number, tried_raw in enumerate(tried_amounts(amount_raw)):
         calls = place.file.plan_sell(place.venue, setting.token, setting.contracts, tried_raw, env.buyer)
         if number == 0:
             limit = env.approve_gas_limit
@@ -181,27 +187,28 @@ def _repeat_approvals(steps: Iterable[SimulatedStep]) -> list[SimulatedStep]:
     ]
 
 
-def rungs(amount_raw: int) -> tuple[int, ...]:
-    """The amounts that are tried, the largest first."""
-    return tuple(dict.fromkeys(max(1, amount_raw // part) for part in _RUNGS))
+def tried_amounts(amount_raw: int) -> tuple[int, ...]:
+    """The amounts that the real buyer tries to sell, the largest first."""
+    return tuple(dict.fromkeys(max(1, amount_raw // part) for part in _DIVISORS))
 
 
 def _small_sellers(env: Environment, amount_raw: int, slot: BalanceSlot | None) -> list[Seller]:
-    parts = sorted({max(1, amount_raw // part) for part in _SMALL})
-    return [Seller(cast(env, f"{_GIVEN}{n}"), raw, slot) for n, raw in enumerate(parts)]
+    parts = sorted({max(1, amount_raw // part) for part in _SMALL_DIVISORS})
+    return [Seller(cast(env, f"{_GIVEN_PREFIX}{n}"), raw, slot) for n, raw in enumerate(parts)]
 
 
 def _given_blocks(
     place: VenuePlace, setting: Setting, env: Environment, slot: BalanceSlot, amount_raw: int
 ) -> list[PlannedBlock]:
-    """The smallest part comes first: the others hardly move its price."""
+    """The sells by wallets with given tokens, the smallest first, so that the others do not move its
+    price."""
     early: list[SimulatedStep] = []
     late: list[SimulatedStep] = []
     sellers = _small_sellers(env, amount_raw, slot)
     # No wallet pays for more gas, and a token that burns all of it costs the node less.
     frugal = replace(env, sell_gas_ladder=(setting.policy.hook_gas_limit,))
     for number, seller in enumerate(sellers):
-        wallet, name = seller.wallet(), f"{_GIVEN}{number}-"
+        wallet, name = seller.wallet(), f"{_GIVEN_PREFIX}{number}-"
         approvals, sells = legs.sell_steps(place, setting, frugal, wallet, seller.amount_raw, whole=True)
         held = legs.quote_read("held", place, setting, env, wallet)
         after = legs.token_read("after-token", setting, env, wallet)
@@ -210,7 +217,7 @@ def _given_blocks(
     balances = tuple((seller.wallet(), 2 * gas_float(setting.policy, env)) for seller in sellers)
     storage = tuple(word for seller in sellers for word in seller.storage_given())
     return [
-        PlannedBlock(_NEXT_S, tuple(early), balances, storage=storage),
+        PlannedBlock(_NEXT_BLOCK_S, tuple(early), balances, storage=storage),
         PlannedBlock(env.approved_s, tuple(late)),
     ]
 
@@ -218,18 +225,18 @@ def _given_blocks(
 def read_control(
     results: Results | Missing, place: VenuePlace, plan: Plan, slot: BalanceSlot | None, amount_raw: int
 ) -> Control:
-    """The outcome of both."""
+    """Reads the results of ``control_plan``."""
     if isinstance(results, Missing):
         return Control(results, ())
     env, given_outcomes = plan.environment, []
     for number, seller in enumerate(_small_sellers(env, amount_raw, slot) if slot is not None else ()):
-        name = f"{_GIVEN}{number}-"
+        name = f"{_GIVEN_PREFIX}{number}-"
         seller_results = {
             label.removeprefix(name): result for label, result in results.items() if label.startswith(name)
         }
         start = SellStart(0, seller.amount_raw, 0)
-        given_outcomes.append(outcomes.read_exit(seller_results, place, env, _whole(env), start))
-    return Control(_read_bought(results, place, env, rungs(amount_raw)), tuple(given_outcomes))
+        given_outcomes.append(outcomes.read_exit(seller_results, place, env, _whole_probe(env), start))
+    return Control(_read_bought(results, place, env, tried_amounts(amount_raw)), tuple(given_outcomes))
 
 
 NOT_BOUGHT = "no wallet can buy it now, so the result for a buyer is not known"
@@ -256,7 +263,9 @@ def _read_bought(
         "after-0-quote": results[f"after-{sold_index}-quote"],
         "after-token": results["after-token"],
     }
-    outcome = outcomes.read_exit(renamed, place, env, _whole(env), SellStart(0, tried_raw[sold_index], 0))
+    outcome = outcomes.read_exit(
+        renamed, place, env, _whole_probe(env), SellStart(0, tried_raw[sold_index], 0)
+    )
     return HoldingTrade(tried_raw[sold_index], outcome.back_raw) if isinstance(outcome, Sold) else outcome
 
 
@@ -290,7 +299,7 @@ def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -
     best = largest
     for trade in given_trades:
         best = trade if best.pays_less(trade, 0) else best
-    if not bought.pays_less(best, _NEAR_BPS):
+    if not bought.pays_less(best, _EQUAL_PRICE_BPS):
         return sold.back_raw
     return sold.back_raw * bought.back_raw * best.sold_raw // (bought.sold_raw * best.back_raw)
 

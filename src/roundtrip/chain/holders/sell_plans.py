@@ -64,7 +64,7 @@ def _delays_s(policy: Policy) -> tuple[int, ...]:
     return policy.later_s, policy.hour_s, policy.day_s
 
 
-def look_plan(setting: Setting, environment: Environment, holders: tuple[Address, ...]) -> Plan:
+def balance_plan(setting: Setting, environment: Environment, holders: tuple[Address, ...]) -> Plan:
     """Reads each holder's balance at the times of a check's sells: tokens that rebase change it."""
     policy, reader, blocks, elapsed_s = setting.policy, environment.reader, [], -_BUY_S
     for number, delay_s in enumerate(_delays_s(policy)):
@@ -85,8 +85,8 @@ _BUY_S = 1
 """The buy is in the next block, one second later; the sell waits from there."""
 
 
-def read_look(results: Results, holders: tuple[Address, ...], policy: Policy) -> tuple[PinnedHolder, ...]:
-    """Reads the results of ``look_plan``."""
+def read_balances(results: Results, holders: tuple[Address, ...], policy: Policy) -> tuple[PinnedHolder, ...]:
+    """Reads the results of ``balance_plan``."""
 
     def word(label: str) -> int | None:
         return abi.uint_at(results[label].data, 0) if results[label].ok else None

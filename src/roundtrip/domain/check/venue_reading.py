@@ -35,63 +35,74 @@ Status = Literal["absent", "dry", "refused", "rounds", "keeps", "bought"]
 
 @dataclass(frozen=True, slots=True)
 class VenueReading:
-    """The results of one venue. ``status`` Missing: one of ``may_be`` holds, but it is not known which.
-
-    absent: no such pool. dry: the pool lacks liquidity to fill a buy. refused: it refuses buys. keeps: it
-    takes the payment and gives nothing. rounds: the same, and the pool itself gave nothing, because one base
-    unit costs more. ``brought_raw``: the amount that a buy of the probe's size brings.
-    ``cross_venue_loss_bps``: the loss of selling here what was bought on the cheapest venue, which refuses
-    the sell. ``trap_beside``: the number of that venue; None: the cheapest venue takes sells, or that is not
-    known. ``closing``: a larger buy would sell the curve out. ``pool_fee_bps``: the share of a round trip
-    that the pool or its hook keeps; the launchpad's fees do not count. ``full``: the worst of the
-    environments. Where one of them is Missing, ``full_at_best`` is the result of the other. ``pieces``: all
-    of it in equal sales over a day; ``route``: all of it by the venue's second route; both are tried only
-    where no single sale sold enough. ``nearly``, ``nearly_hour``, ``nearly_day``: the largest part of those
-    that the policy tries, each only where a sale of all was refused at that moment. ``first_tax_bps``: what a
-    curve takes of a fresh wallet's buy at the pinned block, in a launch's first seconds. ``inconsistent``: it
-    sold in one environment and was refused in the other. ``refused_elsewhere``: one environment bought, and
-    this is why the other did not. ``crowd``: what the crowd met; where it shows a trap, the reading is
-    inconsistent, too.
-    """
+    """The results of one venue. The result of a sell is the worst over the environments."""
 
     status: Status | Missing
+    """absent: no such pool. dry: the pool lacks liquidity to fill a buy. refused: it refuses buys. keeps: it
+    takes the payment and gives nothing. rounds: the same, but the pool itself gave nothing, because one base
+    unit costs more than was paid. bought: a buy went through. Missing: one of ``may_be``, not known which."""
     pool_fee_bps: int | Missing
+    """The share of a round trip that the pool or its hook keeps; the launchpad's fees do not count."""
     rival_hook: bool = False
+    """It has a hook that is not the launchpad's."""
     brought_raw: int = 0
+    """The amount that a buy of the probe's size brings."""
     cross_venue_loss_bps: int | Missing = 0
+    """The loss of selling here what was bought on the venue that sells cheapest and refuses the sell."""
     trap_beside: int | None = None
+    """The index of that venue; None: the cheapest venue takes sells, or that is not known."""
     closing: bool = False
+    """A buy of the usual size would sell the curve out."""
     may_be: frozenset[Status] = frozenset()
     size: Size | None = None
+    """The size at which the venue is judged."""
     bought: CompletedBuy | None = None
     buy_refusal: RefusedCall | None = None
     full: SellResult = None
+    """All of it, sold soon after the buy."""
     full_at_best: Sale | None = None
+    """Where ``full`` is unknown in one environment: its result in the others."""
     inconsistent: bool | Missing = False
+    """It sold in one environment and was refused in another, or the crowd shows a trap."""
     refused_elsewhere: RefusedCall | None = None
+    """Why an environment could not buy, where another could."""
     hour: SellResult = None
     day: SellResult = None
+    """All of it, sold an hour and a day after the buy."""
     half: SellResult = None
     sliver: SellResult = None
+    """Half and a hundredth of it, sold soon."""
     nearly: SellResult = None
     nearly_hour: SellResult = None
     nearly_day: SellResult = None
+    """The largest part that sold, of those just below all that the policy tries: soon, after an hour and
+    after a day. Each is tried only where a sell of all was refused at that moment."""
     pieces: SellResult = None
+    """All of it, in equal sales over a day; tried, like ``route``, only where no single sale sold enough."""
     route: SellResult = None
+    """All of it, by the venue's second route."""
     handed_on: SellResult = None
+    """What another wallet sold that the buyer sent it to."""
     large: SellResult = None
+    """What a buy of the policy's ``large_wei`` brought, sold soon."""
     fees_bps: int | Missing | None = None
+    """The loss of a round trip so small that it does not move the price; None: not tried, or
+    refused."""
     first_tax_bps: int | Missing = 0
+    """What a curve takes of a new wallet's buy in a launch's first seconds, at the pinned block."""
     impact_bps: int | Missing | None = None
+    """How much less one paid unit buys at this size than in a small buy."""
     most_gas: int = 0
+    """The most gas that a buy or a sell used."""
     crowd: CrowdReading | None = None
+    """What the crowd's wallets met."""
 
     def sells(self) -> tuple[SellResult, ...]:
         """Every probe that may show that the buyer can sell within a day."""
         return (*self.single_sells(), self.pieces, self.route)
 
     def single_sells(self) -> tuple[SellResult, ...]:
-        """Those of them that are one sale."""
+        """The sells of ``sells`` that are one sale."""
         return (*self.whole_sells(), *self.nearly_sells(), self.half, self.sliver)
 
     def whole_sells(self) -> tuple[SellResult, SellResult, SellResult]:
@@ -112,7 +123,7 @@ def pool_keep_bps(fee_pips: int) -> int:
 def read_venue(
     venue: VenueEvidence, policy: Policy, launch: AnyLaunch | Missing | None = None
 ) -> VenueReading:
-    """Reads the figures of one venue. Unknown pieces, or ones that were not tried, stay Missing.
+    """Reads the figures of one venue. A result that is unknown or was not tried stays Missing.
 
     In a launch's first seconds the curve's snipe tax counts where it exceeds the measured fees.
     """
@@ -137,7 +148,7 @@ def read_venue(
     nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
     measured = _fees(results(moments[0], policy.most_bps, at="thousandth"))
     measured = small if isinstance(small, Missing) else measured
-    main = MainSells(_worst(full), _worst(hour), _worst(day), _grown_bps(bought))
+    main = MainSells(_worst(full), _worst(hour), _worst(day), _held_later_bps(bought))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
         status="bought",
@@ -147,12 +158,12 @@ def read_venue(
         closing=_is_closing(venue),
         size=size,
         bought=bought,
-        full=_worst(full) or _NOT_ASKED,
-        full_at_best=_at_best(full),
+        full=_worst(full) or _NOT_TRIED,
+        full_at_best=_best_case(full),
         inconsistent=_is_trap(_is_any_inconsistent([full, hour, day], nearly), crowd),
         refused_elsewhere=elsewhere,
-        hour=_worst(hour) or _NOT_ASKED,
-        day=_worst(day) or _NOT_ASKED,
+        hour=_worst(hour) or _NOT_TRIED,
+        day=_worst(day) or _NOT_TRIED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
         nearly=nearly[0],
@@ -189,13 +200,16 @@ def _read_without_buy(
 
 
 def main_sells(reading: VenueReading) -> MainSells:
-    """What the crowd is compared with."""
-    grown_bps = _grown_bps(reading.bought) if isinstance(reading.bought, CompletedBuy) else (BPS, BPS, BPS)
-    return MainSells(reading.full, reading.hour, reading.day, grown_bps)
+    """The main wallet's sells, with which those of the crowd are compared."""
+    held_later_bps = (
+        _held_later_bps(reading.bought) if isinstance(reading.bought, CompletedBuy) else (BPS, BPS, BPS)
+    )
+    return MainSells(reading.full, reading.hour, reading.day, held_later_bps)
 
 
-def _grown_bps(bought: CompletedBuy) -> tuple[int, int, int]:
-    """The balance soon, after an hour and after a day, as a share of what arrived."""
+def _held_later_bps(bought: CompletedBuy) -> tuple[int, int, int]:
+    """The balance soon, after an hour and after a day, as a share of what arrived: it changes in a token that
+    rebases."""
     if len(bought.held_later_raw) != len(("soon", "hour", "day")) or bought.received_raw <= 0:
         return BPS, BPS, BPS
     soon, hour, day = (raw * BPS // bought.received_raw for raw in bought.held_later_raw)
@@ -243,7 +257,7 @@ def _first_tax(venue: Venue, launch: AnyLaunch | Missing | None) -> int | Missin
     return state.snipe_bps if isinstance(state, Curve) else state or 0
 
 
-_NOT_ASKED = Missing("node", "a sell was not tried")
+_NOT_TRIED = Missing("node", "a sell was not tried")
 
 
 def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome | None:
@@ -362,8 +376,9 @@ def _handed_on(shares: list[list[SellResult]]) -> SellResult:
     )
 
 
-def _at_best(results: list[SellResult]) -> Sale | None:
-    """Where one environment is unknown: the best that the worst of them can be."""
+def _best_case(results: list[SellResult]) -> Sale | None:
+    """Where the result of an environment is unknown: the worst of the others. The true result is no better.
+    None where all are known."""
     worst = _worst([result for result in results if isinstance(result, Sale)])
     unknown = any(isinstance(result, Missing) for result in results)
     return worst if unknown and isinstance(worst, Sale) else None
@@ -433,8 +448,8 @@ def _impact(main: CompletedBuy, small: BuyOutcome) -> int | Missing:
 
 
 def _most_gas(venue: VenueEvidence, size: Size) -> int:
-    legs = [0]
+    gas_used = [0]
     for cell in venue.cells:
         if cell.probe.size == size and isinstance(cell.outcome, Sold):
-            legs += [cell.outcome.buy_gas, cell.outcome.sell_gas]
-    return max(legs)
+            gas_used += [cell.outcome.buy_gas, cell.outcome.sell_gas]
+    return max(gas_used)

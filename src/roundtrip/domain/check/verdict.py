@@ -80,7 +80,7 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
         text,
         holder_sells.holder_sentence(held, policy),
         owner_sentence(evidence.owner_calls, policy),
-        verdict_text.code_sentence(finding.code, evidence.code_signs),
+        verdict_text.code_signs_sentence(finding.code, evidence.code_signs),
         rights_sentence(evidence, policy),
     )
     text = " ".join(filter(None, sentences))

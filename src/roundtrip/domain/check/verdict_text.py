@@ -1,4 +1,4 @@
-"""The short sentence of a verdict, with the deciding figure."""
+"""The sentence of a verdict, with the figure that decided it."""
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NO_ANSWER
@@ -26,12 +26,12 @@ NO_POOL = "No v3 or v4 pool trades this token."
 _STANDARD_ONLY = "Only the standard pools were checked."
 
 _NODE_FAULT_LENGTH = 240
-"""A fault of the node, with its words and what helps."""
+"""The most characters that are shown of a fault of the node: its own words, and what helps."""
 _OUT_OF_GAS = "out of gas"
 
 
 def unproven(missing: Missing) -> str:
-    """The sentences for code unproven, with the reason. They say to ask again where that may help."""
+    """The sentences for verdict ``unproven``, with the reason. They say to ask again where that may help."""
     if missing.fault == "token":
         why = names.reason(missing.why).rstrip(".")
         # A fault of the token's answer may be a sentence of its own.
@@ -68,7 +68,7 @@ def _venue_sentence(
     code: str, index: int | None, evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> str:
     if code == "no_pool":
-        return _closed_text(evidence, policy) or NO_POOL
+        return _between_venues_text(evidence, policy) or NO_POOL
     count = sum(reading.status != "absent" for reading in readings)
     pools = "Its only pool" if count == 1 else f"None of its {count} pools"
     if code == "empty_pool":
@@ -158,7 +158,7 @@ def _other_pool(pool: OtherPool) -> str:
 
 
 def _rounded_text(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> str:
-    """For a token of which one base unit costs more than a check pays."""
+    """The text for a token of which one base unit costs more than a check pays."""
     rounding = (v for v, r in zip(evidence.venues, readings, strict=True) if r.status == "rounds")
     is_large = any(largest_rounded(venue) == "large" for venue in rounding)
     paid = format_eth(policy.large_wei if is_large else policy.probe_wei)
@@ -173,7 +173,7 @@ def _is_curve(venue: VenueEvidence) -> bool:
 RESCUED = "The launchpad cancelled this launch and emptied its curve: you cannot trade it."
 
 
-def _closed_text(evidence: Evidence, policy: Policy) -> str | None:
+def _between_venues_text(evidence: Evidence, policy: Policy) -> str | None:
     """The text for a launch between its curve and its pool, which is no trap; None for others."""
     launch = evidence.launch
     if not isinstance(launch, LaunchRecord) or not is_between_venues(evidence):
@@ -228,20 +228,21 @@ def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Polic
     return f"You can buy it but not sell it: not now, not within a day.{refusal}"
 
 
-_FEW_UNITS = 10
-"""So much less arrives by rounding, and more is a cut."""
+_MAX_ROUNDING_UNITS = 10
+"""Up to this many base units may be missing by rounding; more is a cut that the token takes."""
 
 
 def short_arrival_text(venue: VenueEvidence) -> str:
     """Why a v3 pool refuses every sell of a token that arrives short."""
     rejects = "its pool rejects a sell that arrives short"
-    if venue.short_raw is None or venue.short_raw > _FEW_UNITS:
+    if venue.short_raw is None or venue.short_raw > _MAX_ROUNDING_UNITS:
         return f"the token takes a cut of every sell, and {rejects}"
     return f"it arrives {format_count(max(1, venue.short_raw), 'base unit')} short, and {rejects}"
 
 
 def stops_text(reading: VenueReading, what: str) -> str:
-    """For a token that sells at once and no longer within the day. ``what``: ``it``, or what a trade buys."""
+    """The text for a token that sells at once, but not after an hour or a day. ``what``: the sold thing in
+    words: ``it``, or what a trade buys."""
     soon = reading.full if isinstance(reading.full, Sale) else reading.nearly
     assert isinstance(soon, Sale)
     laters = (reading.hour, reading.day, reading.nearly_hour, reading.nearly_day)
@@ -253,9 +254,9 @@ def stops_text(reading: VenueReading, what: str) -> str:
 
 
 def stop_refusal(reading: VenueReading) -> str:
-    """Why it no longer sells, as its code says it: ``the sell fails with "closed"``; empty where no reason
+    """Why it no longer sells, from the revert reason: ``the sell fails with "closed"``; empty where no reason
     is known."""
-    # Of nearly all first: all of it may be refused for another reason.
+    # The sells of nearly all come first: all of it may be refused for another reason.
     laters = (reading.nearly_hour, reading.nearly_day, reading.hour, reading.day)
     refused = next((sell for sell in laters if isinstance(sell, RefusedCall)), None)
     reason = "" if refused is None else names.reason(refused.reason or "")
@@ -312,7 +313,7 @@ def sell_refusal_clause(venue: VenueEvidence, reading: VenueReading) -> str:
     """The same in brackets, for the middle of a sentence: `` (the token says "paused")``."""
     refusal = _refusal("sell", sell_reason_text(venue, reading), venue.told_on_sell)
     is_short = isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS
-    if is_short and venue.short_raw is not None and 0 < venue.short_raw <= _FEW_UNITS:
+    if is_short and venue.short_raw is not None and 0 < venue.short_raw <= _MAX_ROUNDING_UNITS:
         refusal = f"it arrives {format_count(venue.short_raw, 'base unit')} short, which the pool rejects"
     return f" ({refusal})" if refusal else ""
 
@@ -420,7 +421,7 @@ def nearly_all_of(nearly: Sale, what: str) -> str:
 
 
 def _crowd_clause(venue: VenueEvidence, reading: VenueReading) -> str:
-    """`` ; a sell ... is refused``; empty where all wallets met the same."""
+    """``; a sell ... is refused``, where wallets of the crowd got different results; else empty."""
     if reading.crowd is None:
         return ""
     clause = differing_text(reading.crowd, venue.venue.traits.second_route)
@@ -504,8 +505,8 @@ def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
 
 
 def _largest_text(reading: VenueReading, policy: Policy) -> str:
-    """The largest size that the crowd sold, where ``large_wei`` does not; empty where the crowd's clause
-    names it."""
+    """The largest size that the crowd sold, where that of ``large_wei`` was refused; empty where the clause
+    about the crowd names it."""
     crowd = reading.crowd
     if crowd is None or any(finding.cause == "size" for finding in crowd.findings):
         return ""
@@ -519,7 +520,7 @@ def _gas_text(reading: VenueReading, policy: Policy) -> str:
     return f"; one step uses {reading.most_gas:,} gas"
 
 
-_SIGNS: dict[CodeSign, str] = {
+_SIGN_NAMES: dict[CodeSign, str] = {
     "balance": "how much eth an account has",
     "gas_price": "the gas price",
     "code_hash": "the hash of an account's code",
@@ -529,10 +530,11 @@ _SIGNS: dict[CodeSign, str] = {
 _NOTHING_TRIED = frozenset({"no_contract", "not_a_token", "quote_asset", "no_pool", "empty_pool"})
 
 
-def code_sentence(code: str, signs: tuple[CodeSign, ...]) -> str:
-    """The sentence for a verdict's code; empty where there is no sign or no trade was tried."""
+def code_signs_sentence(code: str, signs: tuple[CodeSign, ...]) -> str:
+    """The sentence on what the token's bytecode can look at in a transfer; empty where ``signs`` is empty or
+    no trade was tried. ``code``: the verdict's."""
     if not signs or code in _NOTHING_TRIED:
         return ""
-    *others, last = (name for sign, name in _SIGNS.items() if sign in signs)
+    *others, last = (name for sign, name in _SIGN_NAMES.items() if sign in signs)
     read = f"{', '.join(others)} and {last}" if others else last
     return f"In a transfer its code can look at {read}, so it can treat trades differently."

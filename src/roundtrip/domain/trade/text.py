@@ -1,4 +1,4 @@
-"""The sentences of a simulation or a trade, with the figure that decided. Allowances come first."""
+"""The text of a simulated or prepared trade: what it lets others take, then what it comes to."""
 
 import re
 from collections.abc import Mapping
@@ -36,9 +36,9 @@ from roundtrip.domain.check.verdict_text import (
 from .judge import Allowance, ExitFinding, RunResult, TradeOutcome
 
 _NAMED_IMPACT_BPS = 10
-_NOBODY: Mapping[Address, str] = MappingProxyType({})
+_NO_NAMES: Mapping[Address, str] = MappingProxyType({})
 
-_NOT_THE_TOKENS = frozenset({"WrappedError"})
+_HOOKS_CAUSE_TOO = frozenset({"WrappedError"})
 """Router reasons that a pool's hook can cause, too: they say nothing about the token."""
 
 
@@ -49,11 +49,11 @@ def sentence(
     policy: Policy,
     tokens: int = 1,
     leaving: str | None = None,
-    spenders: Mapping[Address, str] = _NOBODY,
+    spenders: Mapping[Address, str] = _NO_NAMES,
 ) -> str:
-    """The result of the calls. ``short``: why the wallet could not pay for them, if so; ``tokens``: how many
-    they bring. ``leaving``: the amounts that leave, where nothing comes back; None: not known.
-    ``spenders``: the names of those that are known."""
+    """The sentence for the result of the calls. ``short``: why the wallet cannot pay for them; None: it can.
+    ``tokens``: how many different tokens they bring. ``leaving``: the amounts that leave, in words, where
+    nothing comes back; None: not known. ``spenders``: names of known spenders, by address."""
     if outcome.code == "tx_reverts":
         return short or _reverts(ran)
     if outcome.code == "unproven":
@@ -111,10 +111,10 @@ def _name_spender(spender: Address, spenders: Mapping[Address, str]) -> str:
     return f"{spenders[spender]} ({spender})" if spender in spenders else spender
 
 
-def opening(ran: RunResult, spenders: Mapping[Address, str]) -> str:
-    """Items of collections that leave, allowances without a limit or to a spender who is not known, and calls
-    that reach no code; the start of the text. Where nothing moves and no call fails, every allowance.
-    ``spenders``: the names of those that are known."""
+def warnings_text(ran: RunResult, spenders: Mapping[Address, str]) -> str:
+    """The warnings before the result: NFTs that leave, allowances without a limit or to an unknown spender,
+    and calls to addresses without code. Where nothing moves and no call fails, every allowance. ``spenders``:
+    names of known spenders, by address."""
     sentences = [f"Items of the collection {collection} leave the wallet." for collection in ran.items]
     for allowance in ran.allowances:
         spender, token = _name_spender(allowance.spender, spenders), allowance.token
@@ -139,16 +139,16 @@ def opening(ran: RunResult, spenders: Mapping[Address, str]) -> str:
 
 
 def describe_reason(given: str | None) -> str:
-    """Why a call failed, cleaned. A router's code for a refused transfer is replaced by what it means.
-    ``given``: the reason as decoded."""
+    """Why a call failed, cleaned. A router's own error for a refused transfer is replaced by a sentence.
+    ``given``: the decoded revert reason."""
     text = names.reason(given or "")
     if text in ROUTER_REASONS:
-        return NO_REASON if text in _NOT_THE_TOKENS else REASON_WITHHELD
+        return NO_REASON if text in _HOOKS_CAUSE_TOO else REASON_WITHHELD
     return text or NO_REASON
 
 
 def is_withheld(given: str | None) -> bool:
-    """Whether a router's reason withholds that of a token."""
+    """Whether the router's error hides why the token refused the transfer."""
     return describe_reason(given) == REASON_WITHHELD
 
 
@@ -174,7 +174,7 @@ def below_minimum(needed_bps: int | None, most_bps: int) -> str:
 
 
 def lowered_minimum(lowered_bps: int) -> str:
-    """Why the minimum of a sell is lower than its rehearsal lets expect; empty where it is not."""
+    """Why the minimum of a sell is lower than the result of its rehearsal suggests; empty where it is not."""
     if lowered_bps <= 0:
         return ""
     lowered = format_percent(lowered_bps)
@@ -189,31 +189,33 @@ def _reverts(ran: RunResult) -> str:
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"
     failed = ran.calls[number]
     if failed.tokens_reason is not None:
-        return f'{which} would fail: the token says "{failed.tokens_reason}".{_smaller(failed.tokens_reason)}'
+        smaller = _smaller_amount_text(failed.tokens_reason)
+        return f'{which} would fail: the token says "{failed.tokens_reason}".{smaller}'
     reason = names.reason(failed.reason or "")
-    if reason in _OWN_LIMITS:
-        return f"{which} would fail{_OWN_LIMITS[reason]}."
-    return f"{which} would fail{failure_clause(failed.reason)}.{_smaller(reason)}"
+    if reason in _LIMIT_CLAUSES:
+        return f"{which} would fail{_LIMIT_CLAUSES[reason]}."
+    return f"{which} would fail{failure_clause(failed.reason)}.{_smaller_amount_text(reason)}"
 
 
 _LIMIT_WORDS = re.compile("max|limit|exceed", re.IGNORECASE)
 
 
-def _smaller(reason: str) -> str:
-    """What helps where a reason speaks of a limit; else empty. No smaller amount was tried."""
+def _smaller_amount_text(reason: str) -> str:
+    """The advice where a revert reason names a limit; else empty. No smaller amount was tried."""
     return " A smaller amount may go through." if _LIMIT_WORDS.search(reason) else ""
 
 
-_OWN_LIMITS = {
+_LIMIT_CLAUSES = {
     **dict.fromkeys(
         TOO_LITTLE, ": the swap brings less than its own minimum. More slippage may let it through"
     ),
     **dict.fromkeys(TOO_MUCH, ": the swap costs more than its own maximum. More slippage may let it through"),
 }
+"""How the sentence goes on where a call failed at its own minimum or maximum, by router error."""
 
 
 def _sell_text(code: str, finding: ExitFinding, policy: Policy) -> str:
-    """What selling came to, without the full stop."""
+    """The result of selling what the trade brings, without the full stop."""
     if code == "no_route":
         if finding.venue is None:
             return "we found no pool that buys what it brings"
@@ -223,7 +225,7 @@ def _sell_text(code: str, finding: ExitFinding, policy: Policy) -> str:
     if code == "cannot_sell":
         return _cannot_sell_text(finding.venue, finding.reading, policy)
     clause = sell_refusal_clause(finding.venue, finding.reading)
-    return f"{_sell_cost_text(finding, finding.reading, clause, policy)}{_opening_text(finding)}"
+    return f"{_sell_cost_text(finding, finding.reading, clause, policy)}{_curve_sold_out_text(finding)}"
 
 
 def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
@@ -258,7 +260,7 @@ def _sell_cost_text(finding: ExitFinding, reading: VenueReading, clause: str, po
     if not isinstance(full, Sale) or not enough(full, policy):
         return _later_or_part_text(reading, clause, lost, policy)
     at_once = loss(full.loss_bps)
-    for when, later in _laters(reading):
+    for when, later in _later_sells(reading):
         if isinstance(later, Missing):
             unknown = f"we could not find out whether it does after {when}"
             return f"what it buys sold straight back for {at_once}; {unknown}"
@@ -267,13 +269,13 @@ def _sell_cost_text(finding: ExitFinding, reading: VenueReading, clause: str, po
     if not full.whole:
         share = format_percent(full.share_bps)
         return f"only {share} of what it buys sold straight back, for {lost} in all"
-    for when, later in _laters(reading):
+    for when, later in _later_sells(reading):
         if isinstance(later, Sale) and later.loss_bps == finding.loss_bps != full.loss_bps:
             return f"what it buys sold straight back for {at_once}, and after {when} for {lost}"
     return f"what it buys sold straight back for {lost}"
 
 
-def _laters(reading: VenueReading) -> tuple[tuple[str, SellResult], ...]:
+def _later_sells(reading: VenueReading) -> tuple[tuple[str, SellResult], ...]:
     return ("an hour", reading.hour), ("a day", reading.day)
 
 
@@ -290,7 +292,7 @@ def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: P
         return f"{whole}{clause}; half of it does, for {lost}"
     if isinstance(reading.pieces, Sale) and sells_in_pieces_only(reading, policy):
         return f"what it buys does not sell in one sale{clause}; {pieces_text(reading.pieces, lost)}"
-    if not any(enough(later, policy) for _, later in _laters(reading)):
+    if not any(enough(later, policy) for _, later in _later_sells(reading)):
         return f"what it buys sold only in a small part{clause}"
     whole = "you cannot sell what it buys at once"
     if is_unknown:
@@ -303,7 +305,7 @@ def loss(bps: int) -> str:
     return f"a loss of {format_percent(bps)}" if bps >= 0 else f"a gain of {format_percent(-bps)}"
 
 
-def _opening_text(finding: ExitFinding) -> str:
+def _curve_sold_out_text(finding: ExitFinding) -> str:
     if not finding.exit.through_opening:
         return ""
     return ", in the pool that opens now that its curve is sold out; until it opens you cannot sell"

@@ -40,7 +40,7 @@ from roundtrip.services.support.index_reader import (
 from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_stored
 from roundtrip.store.boards import signals as store
 from roundtrip.store.boards.moving import read_shown_checks
-from roundtrip.store.boards.signals import MAX_DEEDS, DeedSum, LaunchedAgain, PoolWithdrawal, SignalDeed
+from roundtrip.store.boards.signals import MAX_DEEDS, DeedSum, NewestLaunch, PoolWithdrawal, SignalDeed
 from roundtrip.store.index import deployers, vitals
 from roundtrip.store.index.cursor import Cursor, newest_prices
 from roundtrip.store.index.tokens import Label, addresses_of, ids_of, labels
@@ -223,10 +223,10 @@ async def _read_withdrawals(
 
 def _from_deed(deed: DeedSum) -> _PossibleSignal:
     facts = SignalFacts(deed.token_raw, deed.supply_raw, deed.eth_wei)
-    return _PossibleSignal(_DEEDS[deed.doing.what], deed.doing.token_id, deed.doing.wallet_id, facts)
+    return _PossibleSignal(_DEEDS[deed.deed.what], deed.deed.token_id, deed.deed.wallet_id, facts)
 
 
-def _from_launch(launch: LaunchedAgain, launches: int, graduated: int) -> _PossibleSignal:
+def _from_launch(launch: NewestLaunch, launches: int, graduated: int) -> _PossibleSignal:
     facts = SignalFacts(launches=launches, graduated=graduated)
     return _PossibleSignal(
         "serial_launcher", launch.token_id, launch.deployer_id, facts, launch.evidence, launch.launches

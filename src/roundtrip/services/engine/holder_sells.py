@@ -44,7 +44,7 @@ def reads(bought: BuyRoundResult) -> dict[str, RpcCall]:
     if not holders:
         return {}
     codes: dict[str, RpcCall] = {holder: token_facts.code_call(holder, run.head.block) for holder in holders}
-    look = sell_plans.look_plan(run.setting, run.environments[0], holders)
+    look = sell_plans.balance_plan(run.setting, run.environments[0], holders)
     return codes | {_BALANCES: run.request(look)}
 
 
@@ -58,12 +58,12 @@ def read(
         return Missing("node", UNREAD)
     if not holders:
         return None
-    look = sell_plans.look_plan(run.setting, run.environments[0], holders)
+    look = sell_plans.balance_plan(run.setting, run.environments[0], holders)
     results = run.results(look, answers[_BALANCES])
     if isinstance(results, Missing):
         return results
     wallets, unread = [], []
-    for holder in sell_plans.read_look(results, holders, run.means.policy):
+    for holder in sell_plans.read_balances(results, holders, run.means.policy):
         code = token_facts.read_code(answers[holder.address])
         if isinstance(code, Missing):
             unread.append(holder.address)

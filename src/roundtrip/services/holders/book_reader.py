@@ -29,7 +29,7 @@ from roundtrip.store.index.prices import past_prices
 
 from .book_store import enqueue_read, is_worth_writing, load_book, pack_book, record_request, save_book
 from .late_venues import must_reread
-from .sources import TokenSource, find_start, near_node, read_source, reading_node, update_maker
+from .sources import TokenSource, find_start, history_node, new_blocks_node, read_source, update_maker
 
 CONFIRMED_AFTER_S = 60.0
 """A book is restarted because the node has pruned the next logs only if the node still says so after this
@@ -231,7 +231,7 @@ async def _are_older_logs_back(ctx: Context, source: TokenSource, open_book: Ope
     if not open_book.pruned or now_s - (probe_times.probed_s or 0.0) < PROBED_EVERY_S:
         return False
     probe_times.probed_s = now_s
-    first_read, node = open_book.book.beginning.first_number, reading_node(ctx)
+    first_read, node = open_book.book.beginning.first_number, history_node(ctx)
     with contextlib.suppress(TimeoutError, NodeFault, ReadFailed, ServiceFull):
         async with asyncio.timeout(PROBE_S):
             first_number = (await find_start(ctx, source)).first_number
@@ -331,7 +331,7 @@ async def _read_spans(
         first, parent_hash = block.number + 1, block.hash
     if first > source.head.number:
         return "caught_up"
-    node = near_node(ctx) if _is_near(ctx, source, open_book) else reading_node(ctx)
+    node = new_blocks_node(ctx) if _is_near(ctx, source, open_book) else history_node(ctx)
     spans = token_spans(
         node, source.log_sources, first, source.head, open_book.width, parent_hash=parent_hash
     )
@@ -363,7 +363,7 @@ async def _fold_span(ctx: Context, book: HolderBook, span: TokenSpan) -> None:
 async def _start_later(ctx: Context, source: TokenSource, open_book: OpenBook, low: int) -> None:
     """The node has no logs of blocks from ``low`` on: moves the start to the first block with logs."""
     start = open_book.book.beginning
-    number = await find_oldest_logs(reading_node(ctx), source.log_sources, low, source.head.number)
+    number = await find_oldest_logs(history_node(ctx), source.log_sources, low, source.head.number)
     if number is None:
         raise ServiceFull(
             "holders_no_archive", "No node of this service keeps the token's oldest transfers.", 3600

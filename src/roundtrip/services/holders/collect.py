@@ -50,7 +50,7 @@ from .book_reader import read_book
 from .findings import HolderRecord, Why, nearness
 from .funding import BUSY_NONCE, FunderFamilies, trace_wallets
 from .late_venues import late_venues
-from .sources import MAX_PLACES, TokenSource, read_source
+from .sources import MAX_VENUES, TokenSource, read_source
 
 MIN_TIED = 2
 """Two wallets with one funder are reported as a pair."""
@@ -220,7 +220,7 @@ async def _may_lack_trades(ctx: Context, source: TokenSource, open_book: OpenBoo
     exceed the limit."""
     if open_book.unread_venues or late_venues(source, open_book):
         return True
-    if len(source.log_sources.venues) < MAX_PLACES:
+    if len(source.log_sources.venues) < MAX_VENUES:
         return (
             not source.buy_round.candidates.complete or not open_book.book.lost_venues.keys() <= source.absent
         )

@@ -26,7 +26,7 @@ from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.wallets import linked
 from roundtrip.store.wallets.linked import FirstEth
 
-from .sources import reading_node
+from .sources import history_node
 
 Origins = Mapping[Address, FirstSeen | None]
 """The origins of wallets that are known; None: no eth of this chain ever reached the wallet."""
@@ -187,7 +187,7 @@ async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockR
     if books.no_archive_s is not None and now_s - books.no_archive_s < NO_ARCHIVE_S:
         return origins_found
     slots = asyncio.Semaphore(_AT_ONCE)
-    node, no_archive_count = reading_node(ctx), 0
+    node, no_archive_count = history_node(ctx), 0
 
     async def search(wallet: Address) -> None:
         nonlocal no_archive_count

@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.book_cache import OpenBook, UnreadVenue
 from roundtrip.services.runtime.context import Context
 
-from .sources import TokenSource, reading_node
+from .sources import TokenSource, history_node
 
 REREAD_EVERY_S = 3600.0
 """How often a token is read again because of late venues, at most; otherwise one trader could have it read
@@ -64,7 +64,7 @@ def _empty_up_to(source: TokenSource, open_book: OpenBook, at: str) -> int:
     book = open_book.book
     if at in book.lost_venues:
         return book.lost_venues[at]
-    return max(book.beginning.first_number, source.opened_at.get(at, 0)) - 1
+    return max(book.beginning.first_number, source.opened_in.get(at, 0)) - 1
 
 
 async def _any_traded(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
@@ -85,7 +85,7 @@ async def _has_trades(
 ) -> bool:
     """Records how far there are no trades."""
     trades = venue_trades(
-        reading_node(ctx),
+        history_node(ctx),
         source.log_sources,
         venues,
         unread_range.empty_to + 1,

@@ -1,4 +1,4 @@
-"""What a token's holders are read from: its venues, its maker, and its first transfer."""
+"""What is known of a token before its transfers are read: its venues, who made it, and its first block."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,15 +35,17 @@ from roundtrip.venues import launchpad, launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-MAX_PLACES = MAX_VENUES_A_TOKEN
-_NO_ARCHIVE_S = 3600
+MAX_VENUES = MAX_VENUES_A_TOKEN
+_NO_ARCHIVE_RETRY_S = 3600
+"""When to ask again for a token whose first transfers no node keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSource:
-    """A token after a check's buy round and an index lookup. ``spot``: its launch according to the index.
-    ``opened_at``: the block in which a venue opened, where known. ``absent``: standard venues that were
-    never opened."""
+    """A token after a check's buy round and an index lookup. ``head``: the block up to which transfers are
+    read. ``spot``: its launch according to the index. ``places``: the addresses that are not wallets.
+    ``opened_in``: by venue, the number of the block in which it opened, where known. ``absent``: standard
+    venues that were never opened."""
 
     head: BlockRef
     buy_round: BuyRoundResult
@@ -53,7 +55,7 @@ class TokenSource:
     spot: LaunchSpot | None
     log_sources: LogSources
     places: NonWallets
-    opened_at: Mapping[str, int]
+    opened_in: Mapping[str, int]
     absent: frozenset[str] = frozenset()
 
     @property
@@ -78,7 +80,7 @@ class TokenSource:
 
     def is_new(self, at: str, number: int) -> bool:
         """Whether the venue is known to have opened after that block."""
-        return self.opened_at.get(at, -1) > number
+        return self.opened_in.get(at, -1) > number
 
 
 async def read_source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
@@ -112,7 +114,7 @@ async def _read_source(ctx: Context, token: Address, meter: Meter) -> TokenSourc
         spot=spot,
         log_sources=LogSources(token, venues, ctx.contracts),
         places=find_non_wallets(token, venues, ctx.contracts),
-        opened_at={pool.at: pool.spot.block_number for pool in pools},
+        opened_in={pool.at: pool.spot.block_number for pool in pools},
         absent=_standard_venues(ctx, token) - venues.keys() if buy_round.candidates.complete else frozenset(),
     )
 
@@ -133,7 +135,7 @@ async def _read_index(ctx: Context, token: Address) -> tuple[LaunchSpot | None, 
     async with looking(ctx) as (connection, _):
         return (
             await deployers.launch_of(connection, token),
-            await cursor.venues_of(connection, token, MAX_PLACES),
+            await cursor.venues_of(connection, token, MAX_VENUES),
         )
 
 
@@ -142,14 +144,14 @@ def _known_venues(
 ) -> dict[str, VenueSides]:
     """Every venue where the token trades or traded, as far as known."""
     token, contracts = buy_round.run.token, ctx.contracts
-    venues = {pool.at: _quoted_side(pool.kind, token, _quote_of(pool, token)) for pool in pools}
+    venues = {pool.at: _sides_of(pool.kind, token, _quote_of(pool, token)) for pool in pools}
     tried = [trial.place.venue for trial in buy_round.data.venues]
     for venue in (*buy_round.candidates.venues, *tried, *unseen_venues(contracts, token, launch, ())):
         at = venue.pool if venue.pool is not None else venue.pool_id
         if at is not None and at not in venues:
-            venues[at] = _quoted_side(venue.kind, token, venue.quote_address)
+            venues[at] = _sides_of(venue.kind, token, venue.quote_address)
     if isinstance(launch, LaunchRecord) and launch.curve not in venues:
-        venues[launch.curve] = _quoted_side(launchpad_curve.KIND, token, launch.quote_address)
+        venues[launch.curve] = _sides_of(launchpad_curve.KIND, token, launch.quote_address)
     return venues
 
 
@@ -163,7 +165,7 @@ def _quote_of(pool: PoolPlace, token: Address) -> Address:
     return pool.quote if pool.token == token else pool.token
 
 
-def _quoted_side(kind: VenueKind, token: Address, quote: Address) -> VenueSides:
+def _sides_of(kind: VenueKind, token: Address, quote: Address) -> VenueSides:
     return VenueSides(kind, token < quote, quote)
 
 
@@ -176,12 +178,12 @@ def find_non_wallets(token: Address, venues: Mapping[str, VenueSides], contracts
     return NonWallets(frozenset(pools), frozenset(beside))
 
 
-def reading_node(ctx: Context) -> BudgetedNode:
-    """The node with the budget for reading transfers; all calls count."""
+def history_node(ctx: Context) -> BudgetedNode:
+    """The node with the daily budget for reading old transfers."""
     return BudgetedNode(ctx.node, ctx.books.budget, ctx.now_s)
 
 
-def near_node(ctx: Context) -> BudgetedNode:
+def new_blocks_node(ctx: Context) -> BudgetedNode:
     """The node with a budget of its own, for the few new blocks: exhausting the budget for reading must not
     stop answers about every token."""
     return BudgetedNode(ctx.node, reading_budget(0), ctx.now_s, counts_all=True)
@@ -219,21 +221,21 @@ async def _find_start_block(ctx: Context, source: TokenSource) -> BlockRef:
     """Bisects the token's code; if the node has pruned old states, searches its first transfer. Raises
     ReadFailed, ServiceFull (holders_no_archive)."""
     try:
-        first = await find_first_block(reading_node(ctx), source.token, source.head)
+        first = await find_first_block(history_node(ctx), source.token, source.head)
         if first is None:
             raise ReadFailed(NodeFault("the first block of the token's transfers not returned"))
         return first
     except NoArchive:
         pass
     try:
-        first_log_block = await find_first_logs(reading_node(ctx), source.token, source.head)
+        first_log_block = await find_first_logs(history_node(ctx), source.token, source.head)
     except NodeFault as fault:
         raise ReadFailed(fault) from fault
     if first_log_block is None:
         raise ServiceFull(
             "holders_no_archive",
             "This token is older than the index, and no node of this service keeps its first transfers.",
-            _NO_ARCHIVE_S,
+            _NO_ARCHIVE_RETRY_S,
         )
     return first_log_block
 

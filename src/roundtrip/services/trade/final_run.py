@@ -20,7 +20,7 @@ from roundtrip.venues.base import Call, TradeTerms
 from . import trade_builder
 from .rehearsal import Rehearsals
 from .sell_back import BroughtToken, SellBackResult, brought_token, sell_all, worth_wei
-from .trade_builder import TOO_LITTLE, BelowMinimum, RehearsedTrade, Side, TradeBuilder, WrittenTrade, write
+from .trade_builder import BUYS_NOTHING, BelowMinimum, RehearsedTrade, Side, TradeBuilder, WrittenTrade, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ async def _run(
 
 
 _TOO_SMALL = {
-    "buy": ("too_small", TOO_LITTLE),
+    "buy": ("too_small", BUYS_NOTHING),
     "sell": ("would_fail", "This amount brings less than the smallest unit of the money: sell more."),
 }
 

@@ -520,8 +520,8 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     spenders, policy = _known_spenders(case, result), case.ctx.policy
     sentences = [trade_text.sentence(outcome, result, judged.short, policy, judged.tokens, leaving, spenders)]
     if judged.short is None:
-        opening = trade_text.opening(result, spenders)
-        sentences.insert(1 if outcome.code == "tx_reverts" else 0, opening)
+        warnings = trade_text.warnings_text(result, spenders)
+        sentences.insert(1 if outcome.code == "tx_reverts" else 0, warnings)
     sent_wei = sent_elsewhere_wei(case.calls, result)
     if sent_wei and outcome.decided is not None:
         sentences.append(

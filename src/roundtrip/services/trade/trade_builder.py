@@ -37,7 +37,8 @@ DECIMALS: Mapping[Pays, int] = {"eth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """A wallet's eth, its balance of the asset that it pays with, and its allowances: amount and expiry."""
+    """A wallet's eth, its balance of the asset that it pays with, and its allowances: the amount, and the
+    second in which it expires."""
 
     eth_wei: int
     asset_raw: int
@@ -74,8 +75,9 @@ def holdings_calls(
 
 
 def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...], chain_id: int) -> Holdings:
-    """Reads the holdings. A token without an answer counts as 0: then an approval may be redundant. Raises
-    NodeFault when the node is of another chain, or gives no balance."""
+    """Reads the holdings. A balance or an allowance that the token does not return counts as 0, which at
+    worst adds an approval that was not needed. Raises NodeFault when the node is of another chain, or gives
+    no balance."""
     chain, eth, balance, *rest = answers
     if quantity(chain) != chain_id:
         raise NodeFault(f"the node does not answer for chain {chain_id}")
@@ -136,8 +138,8 @@ def _money(venue: Venue) -> Address:
 
 @dataclass(frozen=True, slots=True)
 class WrittenTrade:
-    """A trade in steps: the text and call of each, the trade itself last; ``already``: existing
-    allowances."""
+    """A trade in steps, the trade itself last. ``does``: the text of each step; ``calls``: its call.
+    ``already``: sentences about allowances that exist and need no step."""
 
     place: VenuePlace
     amount_raw: int
@@ -187,7 +189,7 @@ def kind_of(call: Call) -> tuple[Address, str, bool]:
 
 
 def _trade_text(builder: TradeBuilder, venue: Venue, amount: str, terms: TradeTerms, taxed: bool) -> str:
-    minimum = plain_decimal(terms.min_raw, _came_decimals(builder, venue))
+    minimum = plain_decimal(terms.min_raw, _received_decimals(builder, venue))
     at = venue.pool or venue.pool_id
     verb = "Spend" if builder.side == "buy" else "Sell"
     name = "tokens" if builder.side == "buy" else pays(venue)
@@ -207,7 +209,7 @@ def _paid_decimals(builder: TradeBuilder, venue: Venue) -> int:
     return builder.decimals if builder.side == "sell" else DECIMALS[pays(venue) or "eth"]
 
 
-def _came_decimals(builder: TradeBuilder, venue: Venue) -> int:
+def _received_decimals(builder: TradeBuilder, venue: Venue) -> int:
     return builder.decimals if builder.side == "buy" else DECIMALS[pays(venue) or "eth"]
 
 
@@ -225,7 +227,9 @@ def _pair(builder: TradeBuilder, venue: Venue, approval: Call) -> tuple[Pair, st
 
 @dataclass(frozen=True, slots=True)
 class RehearsedTrade:
-    """A written trade that succeeded. ``put_out_raw``: what the pool gave, before the token's own tax."""
+    """A written trade that succeeded in simulation. ``spent_raw``: what left the wallet; ``came_raw``: what
+    arrived; ``put_out_raw``: what the pool paid out, before the token's own tax; ``moved``: the change of the
+    wallet's balance of the token."""
 
     written: WrittenTrade
     ran: RunResult
@@ -234,11 +238,11 @@ class RehearsedTrade:
     put_out_raw: int
     moved: BalanceChange
     left_raw: int = 0
-    """The part of its own approval that the trade did not use."""
+    """The part of the allowance that the trade did not use."""
 
     def taken_raw(self, side: Side) -> int:
-        """The part of the amount that the venue takes, not counting what the token moves beyond or below the
-        requested amount."""
+        """How much of the requested amount the venue takes; what the token itself adds or takes does not
+        count."""
         amount_raw = self.written.amount_raw
         return min(self.spent_raw, amount_raw) if side == "buy" else amount_raw - self.left_raw
 
@@ -288,7 +292,8 @@ def _funding(builder: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
 
 
 def watched_of(builder: TradeBuilder, venue: Venue) -> WatchedAssets:
-    """The token, the quote where it is a token, and for a sell the swap router's allowance."""
+    """The balances and allowances that are read around a trade: of the token and of the quote where it is a
+    token; for a sell through a router, its allowance."""
     money = _money(venue)
     tokens = (builder.token(),) if money == ZERO_ADDRESS else (builder.token(), money)
     by_router = builder.side == "sell" and venue.traits.by_router
@@ -297,7 +302,8 @@ def watched_of(builder: TradeBuilder, venue: Venue) -> WatchedAssets:
 
 
 def rehearsal_plans(builder: TradeBuilder, written: WrittenTrade) -> tuple[Plan, Plan]:
-    """The plans of the reads before, and of the steps, with a read of the pool's output just before them."""
+    """Two plans: the reads before the trade, and its steps, with a read of the pool's output just before
+    them."""
     venue = written.place.venue
     put_out = None
     if builder.side == "buy":
@@ -311,9 +317,9 @@ def rehearsal_plans(builder: TradeBuilder, written: WrittenTrade) -> tuple[Plan,
 
 def before_plan(builder: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls) -> Plan:
     """The plan of the reads before the steps."""
-    look, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
+    watched, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
     return wallet_calls.before_plan(
-        own_calls, look, builder.buy_round.run.setting, builder.environment(), sweeps
+        own_calls, watched, builder.buy_round.run.setting, builder.environment(), sweeps
     )
 
 
@@ -321,9 +327,9 @@ def run_plan(
     builder: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, questions: tuple[Call, ...] = ()
 ) -> Plan:
     """The plan that runs the steps once."""
-    look, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
+    watched, sweeps = watched_of(builder, written.place.venue), _sweep_calls(builder, written.place)
     return wallet_calls.run_plan(
-        own_calls, look, builder.buy_round.run.setting, builder.environment(), questions, sweeps
+        own_calls, watched, builder.buy_round.run.setting, builder.environment(), questions, sweeps
     )
 
 
@@ -338,8 +344,10 @@ def read_rehearsal(
 ) -> RehearsedTrade | CallerFault | Missing:
     """The result of the rehearsal; a CallerFault (would_fail) says why it failed."""
     venue, setting = written.place.venue, builder.buy_round.run.setting
-    look = watched_of(builder, venue)
-    ran = wallet_calls.read_run(results, own_calls, look, setting, builder.environment(), builder.head.block)
+    watched = watched_of(builder, venue)
+    ran = wallet_calls.read_run(
+        results, own_calls, watched, setting, builder.environment(), builder.head.block
+    )
     if isinstance(ran, Missing) or isinstance(results, Missing):
         return ran if isinstance(ran, Missing) else Missing("node", "no results")
     if ran.has_reverted():
@@ -347,18 +355,18 @@ def read_rehearsal(
         if shortfall is not None and all(call.ok for call in ran.calls[:-1]):
             return BelowMinimum(shortfall.brought_raw)
         return _trade_fault(builder, written, ran)
-    spent, received = _change(ran, builder.paid_in(venue)), _change(ran, builder.comes_in(venue))
+    spent, received = _change_raw(ran, builder.paid_in(venue)), _change_raw(ran, builder.comes_in(venue))
     answer = results.get("ask-0")
     output_raw = abi.uint_at(answer.data, 0) if answer is not None and answer.ok else None
     if output_raw == 0 and received <= 0:
-        return CallerFault("too_small", TOO_LITTLE)
+        return CallerFault("too_small", BUYS_NOTHING)
     if spent >= 0 or received <= 0:
         return CallerFault("would_fail", "The trade would go through but bring nothing.")
     if answer is not None and not output_raw:
         why = "Its pool does not say how much it pays out, so no minimum would protect you."
         return CallerFault("would_fail", why)
     token = next(change for change in ran.moved if change.asset == builder.token())
-    left_raw = _allowance_left(results, look) if len(written.calls) > 1 else 0
+    left_raw = _allowance_left(results, watched) if len(written.calls) > 1 else 0
     if builder.side == "sell" and venue.traits.by_router:
         # A token may pay the seller beside the swap; the router's minimum does not count that.
         swapped_raw = amm_v3.read_output(results[f"call-{len(written.calls) - 1}"].data)
@@ -368,16 +376,16 @@ def read_rehearsal(
     )
 
 
-def _allowance_left(results: Results, look: WatchedAssets) -> int:
-    result = results["after-pair-0"] if look.pairs else None
+def _allowance_left(results: Results, watched: WatchedAssets) -> int:
+    result = results["after-pair-0"] if watched.pairs else None
     return (abi.uint_at(result.data, 0) or 0) if result is not None and result.ok else 0
 
 
-def _change(ran: RunResult, asset: Address) -> int:
+def _change_raw(ran: RunResult, asset: Address) -> int:
     return next((change.raw for change in ran.moved if change.asset == asset), 0)
 
 
-TOO_LITTLE = "This amount buys less than the token's smallest unit: buy more."
+BUYS_NOTHING = "This amount buys less than the token's smallest unit: buy more."
 
 
 def _trade_fault(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> CallerFault:
@@ -385,7 +393,7 @@ def _trade_fault(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -
     reason = next(call.reason for call in ran.calls if not call.ok)
     on_curve = written.place.venue.is_curve
     if builder.side == "buy" and on_curve and reason == "ZeroAmount":
-        return CallerFault("too_small", TOO_LITTLE)
+        return CallerFault("too_small", BUYS_NOTHING)
     return _failure(builder, written, ran)
 
 

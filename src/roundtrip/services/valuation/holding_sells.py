@@ -155,7 +155,9 @@ def build_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[Batc
         sellers = case.sellers(amount_raw)
         if not sellers:
             continue
-        requests.append(BatchRequest(("look", amount_raw), plan=holding_plans.look_plan(setting, sellers)))
+        requests.append(
+            BatchRequest(("balances", amount_raw), plan=holding_plans.balance_plan(setting, sellers))
+        )
         for place in places:
             for number, seller in enumerate(sellers):
                 for fund in (False, True) if seller.slot is None else (True,):
@@ -344,13 +346,13 @@ def _value_place(
 ) -> int | RefusedCall | Missing:
     """The proceeds of the first seller that sells."""
     outcomes: list[int | RefusedCall | Missing] = []
-    balances = _find_results(answers, ("look", amount_raw))
+    balances = _find_results(answers, ("balances", amount_raw))
     for number, seller in enumerate(case.sellers(amount_raw)):
         if case.seller is None and seller.slot is None:
             code = token_facts.read_code(_find_answer(answers, ("code", seller.wallet())))
             if seller.wallet() in insiders or code != b"":
                 continue
-        held_raw = holding_plans.read_look(balances, number, seller)
+        held_raw = holding_plans.read_balance(balances, number, seller)
         if isinstance(held_raw, Missing):
             outcomes.append(held_raw)
             continue

@@ -1,5 +1,5 @@
-"""What wallets did to launches since a moment: sums per wallet and token, each with its largest
-transaction."""
+"""What wallets did with launched tokens since a given time. A deed is everything of one kind (sold, moved or
+burned) that one wallet did with one token; it is shown with its largest transaction."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from roundtrip.domain.market.signals import Turnover
 from roundtrip.store.server.rows import Connection, fetch
 
 MAX_DEEDS = 700
-"""Deeds of each kind that are read, those of most worth and share; and as many of a kind that cannot be
-measured, so that those displace none that can."""
-MAX_LEFT = 30
-"""Withdrawals that are read: the largest of known worth, and as many of unknown worth, the newest."""
+"""How many deeds of each kind are read: those worth most, then those of the largest share of the supply. As
+many whose worth and share are both unknown are read besides, so that they displace no other."""
+MAX_WITHDRAWALS = 30
+"""How many withdrawals are read: the largest of known worth, and as many of unknown worth, the newest."""
 MAX_LAUNCHERS = 50
-"""Launchers that are read, the newest."""
+"""How many launchers are read, the newest."""
 MAX_CHANGES = 2_000
 """The share of a change is unknown in a pool with more liquidity changes than this."""
 LIQUIDITY_KEPT_S = 89 * 86_400
-"""Not every change is kept of a pool that is older."""
+"""Of an older pool some liquidity changes may be deleted already."""
 TRADED_WITHIN_S = 86_400
-"""A pool is weighed by what was traded in it within this time."""
-MAX_PLACES, MAX_TRADES = 30, 1_000
-"""Oldest pools of a token that are compared, and trades of each that are read: enough to tell which
-matter."""
+"""A pool counts by what was traded in it within this time."""
+MAX_POOLS, MAX_TRADES = 30, 1_000
+"""How many of a token's oldest pools are compared, and how many trades of each are read: enough to tell which
+pools matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalDeed:
-    """A wallet sold, moved or burned a token."""
+    """One kind of deed (``what``: sold, moved or burned) by one wallet with one token."""
 
     what: str
     token_id: int
@@ -39,9 +39,9 @@ class SignalDeed:
 
 @dataclass(frozen=True, slots=True)
 class DeedSum:
-    """The amounts of a deed. ``eth_wei`` None: what some of it brought is not known."""
+    """The sums of a deed. ``eth_wei`` None: what some of it brought is not known."""
 
-    doing: SignalDeed
+    deed: SignalDeed
     token_raw: Numeric
     eth_wei: Numeric | None
     supply_raw: Numeric | None
@@ -49,7 +49,8 @@ class DeedSum:
 
 @dataclass(frozen=True, slots=True)
 class TracedDeed:
-    """The largest transaction of a deed, the number of recipients, and the one that received most."""
+    """The largest transaction of a deed (``evidence``), the number of recipients, and the one that received
+    most."""
 
     evidence: Spot
     recipients: int
@@ -95,7 +96,7 @@ async def deeds(connection: Connection, after_s: int, least_bps: int, least_wei:
     return await fetch(connection, DeedSum, _DEEDS, after_s, least_bps, str(least_wei), MAX_DEEDS)
 
 
-_TRACED = """
+_LARGEST_TXS = """
 WITH own AS MATERIALIZED (
     SELECT one.* FROM unnest($2::text[], $3::int[], $4::int[]) AS given (what, token_id, wallet_id)
     JOIN facts.inside AS one USING (what, token_id, wallet_id) WHERE one.at_s > $1
@@ -119,24 +120,24 @@ FROM largest JOIN most USING (what, token_id, wallet_id)
 
 
 async def trace_deeds(
-    connection: Connection, after_s: int, doings: Collection[SignalDeed]
+    connection: Connection, after_s: int, found: Collection[SignalDeed]
 ) -> dict[SignalDeed, TracedDeed]:
     """The largest transaction and the recipients of each of these deeds, since ``after_s``."""
     rows = await fetch(
         connection,
         tuple[SignalDeed, TracedDeed],
-        _TRACED,
+        _LARGEST_TXS,
         after_s,
-        [doing.what for doing in doings],
-        [doing.token_id for doing in doings],
-        [doing.wallet_id for doing in doings],
+        [deed.what for deed in found],
+        [deed.token_id for deed in found],
+        [deed.wallet_id for deed in found],
     )
     return dict(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class PoolWithdrawal:
-    """What a wallet took out of a pool and did not put back. ``is_own``: the launch made the pool.
+    """What a wallet took out of a pool and did not put back. ``is_own``: the launch created it.
     ``token_raw``, ``quote_raw`` None: the pool's logs do not say. ``weight``, ``before``: liquidity by the
     width of its range, what was taken and what was there before; None: not known."""
 
@@ -152,7 +153,7 @@ class PoolWithdrawal:
     evidence: Spot
 
 
-_LEFT = """
+_WITHDRAWALS = """
 WITH recent AS MATERIALIZED (
     SELECT change.pool_id, change.sender_id, change.block_number, change.log_index, change.at_s,
         change.tx_hash, change.token_raw, change.quote_raw, pool.token_id, pool.quote_id,
@@ -220,12 +221,12 @@ async def liquidity_left(
     return await fetch(
         connection,
         PoolWithdrawal,
-        _LEFT,
+        _WITHDRAWALS,
         after_s,
         most_ticks,
         start_number,
         now_s - LIQUIDITY_KEPT_S,
-        MAX_LEFT,
+        MAX_WITHDRAWALS,
         MAX_CHANGES,
         list(wei_each),
         list(wei_each.values()),
@@ -266,7 +267,7 @@ async def turnovers(
         pool_ids,
         now_s - TRADED_WITHIN_S,
         now_s,
-        MAX_PLACES,
+        MAX_POOLS,
         MAX_TRADES,
         list(in_eth),
     )
@@ -277,8 +278,8 @@ async def turnovers(
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchedAgain:
-    """A wallet's newest launch, and how many it has made in the span."""
+class NewestLaunch:
+    """A wallet's newest launch, and how many it made since the given time."""
 
     token_id: int
     deployer_id: int
@@ -296,7 +297,7 @@ SELECT token_id, deployer_id, launches, block_number, log_index, at_s, tx_hash F
 """
 
 
-async def launchers(connection: Connection, after_s: int) -> list[LaunchedAgain]:
-    """The wallets that launched since ``after_s``, the newest first. Launches into a pool have no record and
-    are left out."""
-    return await fetch(connection, LaunchedAgain, _LAUNCHERS, after_s, MAX_LAUNCHERS)
+async def launchers(connection: Connection, after_s: int) -> list[NewestLaunch]:
+    """The wallets that launched since ``after_s``, the newest first. Launches of generation 1, straight
+    into a v3 pool, are left out."""
+    return await fetch(connection, NewestLaunch, _LAUNCHERS, after_s, MAX_LAUNCHERS)

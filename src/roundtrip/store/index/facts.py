@@ -69,8 +69,8 @@ async def put_pools(connection: Connection, pools: Sequence[PoolPlace], ids: Ids
     ids.pools.update(rows)
 
 
-async def turn_pools(
-    connection: Connection, quotes: Sequence[tuple[Address, int]], turned: Sequence[PoolPlace], ids: Ids
+async def reorient_pools(
+    connection: Connection, quotes: Sequence[tuple[Address, int]], reoriented: Sequence[PoolPlace], ids: Ids
 ) -> None:
     """Inserts quotes that became money, with the blocks where they did, and updates their pools' sides."""
     if quotes:
@@ -80,15 +80,15 @@ async def turn_pools(
             [ids.addresses[quote] for quote, _ in quotes],
             [number for _, number in quotes],
         )
-    if turned:
+    if reoriented:
         await connection.execute(
             "UPDATE facts.pool AS pool SET token_id = given.token_id, quote_id = given.quote_id,"
             " in_money_from = given.since FROM unnest($1::int[], $2::int[], $3::int[], $4::int[])"
             " AS given (id, token_id, quote_id, since) WHERE pool.id = given.id",
-            [ids.pools[pool.at] for pool in turned],
-            [ids.addresses[pool.token] for pool in turned],
-            [ids.addresses[pool.quote] for pool in turned],
-            [pool.in_money_from for pool in turned],
+            [ids.pools[pool.at] for pool in reoriented],
+            [ids.addresses[pool.token] for pool in reoriented],
+            [ids.addresses[pool.quote] for pool in reoriented],
+            [pool.in_money_from for pool in reoriented],
         )
 
 

@@ -15,7 +15,7 @@ from roundtrip.domain.market.signals import NARROW_TICKS, Turnover
 from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.domain.watch.bag_guard import PoolMoney
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store.boards.signals import MAX_CHANGES, MAX_PLACES, TRADED_WITHIN_S
+from roundtrip.store.boards.signals import MAX_CHANGES, MAX_POOLS, TRADED_WITHIN_S
 from roundtrip.store.index.tokens import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
@@ -162,7 +162,7 @@ async def liquidity_left(
         *_columns_of(bought),
         start_number,
         now_s - WHOLE_WITHIN_S,
-        MAX_PLACES,
+        MAX_POOLS,
         NARROW_TICKS,
         MAX_CHANGES,
     )
@@ -318,7 +318,7 @@ async def weigh_drains(
         [token_id for token_id, _ in token_minutes],
         [minute_s for _, minute_s in token_minutes],
         [pool_id for _, pool_id in pools.values()],
-        MAX_PLACES,
+        MAX_POOLS,
         TRADED_WITHIN_S,
         WHOLE_WITHIN_S,
         MAX_ROWS,

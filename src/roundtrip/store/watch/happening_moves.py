@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.price_history import MAX_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store.boards.signals import MAX_CHANGES, MAX_PLACES
+from roundtrip.store.boards.signals import MAX_CHANGES, MAX_POOLS
 from roundtrip.store.liquidity.positions import GONE
 from roundtrip.store.server.partitions import DAY_S
 
@@ -109,7 +109,7 @@ async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter
         within_trade=arguments.within(span, "trade"),
         within_change=arguments.within(span, "change"),
         newest=source.where + arguments.newest(span, "transfer"),
-        places=arguments(MAX_PLACES),
+        places=arguments(MAX_POOLS),
         priced_from=arguments(span.from_s - PRICED_WITHIN_S),
         priced_to=arguments(span.to_s),
         priced_s=arguments(PRICED_WITHIN_S),

@@ -17,43 +17,43 @@ from unit.chain.streams import CountedWaits, stream
 RECEIPT = "eth_getTransactionReceipt"
 
 
-def receipts_asked(made: ScriptedChain) -> list[int]:
-    """Of how many transactions, batch by batch."""
-    return [len(calls) for calls in made.asked if calls[0].method == RECEIPT]
+def receipts_asked(node: ScriptedChain) -> list[int]:
+    """How many receipts each batch asked for."""
+    return [len(calls) for calls in node.asked if calls[0].method == RECEIPT]
 
 
 async def test_a_block_reads_by_its_receipts_as_by_its_logs() -> None:
-    made = ScriptedChain(5, blocks=30, most_logs=40)
+    node = ScriptedChain(5, blocks=30, most_logs=40)
     for number in range(30):
-        (plain,) = await read_span(made, number, number)
-        assert await read_by_receipts(made, number) == plain
+        (plain,) = await read_span(node, number, number)
+        assert await read_by_receipts(node, number) == plain
 
 
 async def test_one_block_with_more_logs_than_are_given_does_not_stop_the_stream() -> None:
-    made, waits = ScriptedChain(3, blocks=40), CountedWaits()
-    full = made.mine(*[[FIRST, SECOND, THIRD]] * 50)
-    made.grow(20)
-    made.most_found = 100
-    found = [block async for blocks in stream(made, wait=waits) for block in blocks]
-    assert [block.ref.hash for block in found] == [made.hash_of(number) for number in range(61)]
+    node, waits = ScriptedChain(3, blocks=40), CountedWaits()
+    full = node.mine(*[[FIRST, SECOND, THIRD]] * 50)
+    node.grow(20)
+    node.most_found = 100
+    found = [block async for blocks in stream(node, wait=waits) for block in blocks]
+    assert [block.ref.hash for block in found] == [node.hash_of(number) for number in range(61)]
     assert len(found[full].entries) == 150
-    assert max(receipts_asked(made)) == 16
+    assert max(receipts_asked(node)) == 16
     assert waits.waited_s == [], "nothing is waited for"
-    assert sum(receipts_asked(made)) == 50, "only this block is read so"
+    assert sum(receipts_asked(node)) == 50, "only this block is read by its receipts"
 
 
 async def test_fewer_receipts_are_asked_for_until_they_are_given_and_then_more_again() -> None:
-    made = chain()
-    number = made.mine(*[[FIRST]] * 20)
-    heavy = made.blocks[number]["transactions"][5]["hash"]
+    node = chain()
+    number = node.mine(*[[FIRST]] * 20)
+    heavy = node.blocks[number]["transactions"][5]["hash"]
 
     async def before(calls: Sequence[RpcCall]) -> None:
         if len(calls) > 1 and any(call.params[0] == heavy for call in calls):
             raise NodeAnswerTooLarge("the node's answer is too large to read")
 
-    made.before = before
-    assert len((await read_by_receipts(made, number)).entries) == 20
-    assert receipts_asked(made) == [16, 8, 4, 8, 4, 2, 1, 2, 1, 2, 4, 8]
+    node.before = before
+    assert len((await read_by_receipts(node, number)).entries) == 20
+    assert receipts_asked(node) == [16, 8, 4, 8, 4, 2, 1, 2, 1, 2, 4, 8]
 
 
 @pytest.mark.parametrize(
@@ -67,17 +67,17 @@ async def test_fewer_receipts_are_asked_for_until_they_are_given_and_then_more_a
     ],
 )
 async def test_only_where_fewer_receipts_may_help_are_fewer_asked_for(error: Any, narrower: bool) -> None:
-    made = chain()
+    node = chain()
 
     def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
         if calls[0].method == RECEIPT:
             answers[-1] = error
 
-    made.twist = twist
+    node.twist = twist
     with pytest.raises(NodeFault) as raised:
-        await read_by_receipts(made, 2)
+        await read_by_receipts(node, 2)
     assert isinstance(raised.value, SpanRefused) == asks_too_much(raised.value) == narrower
-    assert receipts_asked(made) == ([2, 1] if narrower else [2])
+    assert receipts_asked(node) == ([2, 1] if narrower else [2])
 
 
 def _of_another(receipts: Answers) -> None:
@@ -103,12 +103,12 @@ LIES: dict[str, tuple[Callable[[Answers], None], str]] = {
 
 
 @pytest.mark.parametrize("name", LIES)
-async def test_receipts_are_held_against_the_header(name: str) -> None:
+async def test_receipts_are_checked_against_the_header(name: str) -> None:
     change, why = LIES[name]
-    made = chain()
-    made.twist = lambda calls, answers: change(answers) if calls[0].method == RECEIPT else None
+    node = chain()
+    node.twist = lambda calls, answers: change(answers) if calls[0].method == RECEIPT else None
     with pytest.raises(NodeLied, match=why):
-        await read_by_receipts(made, 2)
+        await read_by_receipts(node, 2)
 
 
 @pytest.mark.parametrize(
@@ -116,34 +116,34 @@ async def test_receipts_are_held_against_the_header(name: str) -> None:
 )
 @pytest.mark.parametrize("method", [RECEIPT, "eth_getBlockByNumber"])
 async def test_what_cannot_be_read_is_a_fault_of_the_node(odd: Any, method: str) -> None:
-    made = chain()
+    node = chain()
 
     def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
         if calls[0].method == method:
             answers[0] = odd
 
-    made.twist = twist
+    node.twist = twist
     with pytest.raises(NodeFault):
-        await read_by_receipts(made, 2)
+        await read_by_receipts(node, 2)
 
 
 async def test_a_block_that_changes_meanwhile_is_a_fault() -> None:
-    made = chain()
+    node = chain()
 
     async def before(calls: Sequence[RpcCall]) -> None:
         if calls[0].method == RECEIPT:
-            made.fork(2)
+            node.fork(2)
 
-    made.before = before
+    node.before = before
     with pytest.raises(NodeFault):
-        await read_by_receipts(made, 2)
+        await read_by_receipts(node, 2)
     with pytest.raises(NodeFault):
-        await read_by_receipts(made, 99)
+        await read_by_receipts(node, 99)
 
 
 async def test_a_span_of_two_blocks_is_not_read_by_receipts() -> None:
-    made = chain()
-    made.most_found = 2
-    found = [block async for blocks in stream(made, 1, 4, Width(4)) for block in blocks]
+    node = chain()
+    node.most_found = 2
+    found = [block async for blocks in stream(node, 1, 4, Width(4)) for block in blocks]
     assert [len(block.entries) for block in found] == [0, 3, 1, 0]
-    assert receipts_asked(made) == [2]
+    assert receipts_asked(node) == [2]

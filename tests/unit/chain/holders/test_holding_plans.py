@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.holders.holding_plans import Control, HoldingTrade, rungs, worth_raw
+from roundtrip.chain.holders.holding_plans import Control, HoldingTrade, tried_amounts, worth_raw
 from roundtrip.domain.check.evidence import CellOutcome, Missing, RefusedCall, Sold
 
 HALF_BPS = 5000
@@ -80,7 +80,7 @@ def test_it_is_never_more_than_its_seller_got_nor_than_a_buyer_gets_for_a_token(
 
 @given(RAW)
 def test_ever_less_is_tried_and_never_nothing(raw: int) -> None:
-    tried = rungs(raw)
+    tried = tried_amounts(raw)
     assert tried[0] == raw
     assert tried[-1] >= 1
     assert all(low * 16 <= high or low == 1 for high, low in pairwise(tried))

@@ -8,9 +8,9 @@ from roundtrip.chain.holders import sell_plans
 from roundtrip.chain.holders.sell_plans import (
     PinnedHolder,
     PlannedSell,
-    look_plan,
+    balance_plan,
     plan_sells,
-    read_look,
+    read_balances,
     read_sell,
 )
 from roundtrip.chain.owner.owner_plans import OwnerProbeSell
@@ -114,7 +114,7 @@ def test_a_balance_that_is_not_told_is_a_gap() -> None:
 
 
 def test_what_is_held_is_asked_at_the_moments_of_the_sells() -> None:
-    plan = look_plan(SETTING, ENVIRONMENT, (ANN, BOB))
+    plan = balance_plan(SETTING, ENVIRONMENT, (ANN, BOB))
     moments = [sum(block.delay_s for block in plan.blocks[: n + 1]) for n in range(3)]
     assert moments == [1 + POLICY.later_s, 1 + POLICY.hour_s, 1 + POLICY.day_s]
     asked = [step.call.data for step in plan.blocks[1].steps]
@@ -123,7 +123,7 @@ def test_what_is_held_is_asked_at_the_moments_of_the_sells() -> None:
     for block in plan.blocks:
         results |= {step.label: did(7) for step in block.steps}
     results["held-1-0"], results["eth-1"] = refused(), did(9)
-    found = read_look(results, (ANN, BOB), POLICY)
+    found = read_balances(results, (ANN, BOB), POLICY)
     assert found == (PinnedHolder(ANN, 7, (7, None, 7)), PinnedHolder(BOB, 9, (7, 7, 7)))
 
 

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import CodeSign, Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.check.verdict_text import code_sentence
+from roundtrip.domain.check.verdict_text import code_signs_sentence
 from unit.domain.builders import (
     DRY,
     NODE,
@@ -35,12 +35,12 @@ from unit.domain.builders import (
 )
 def test_several_signs_are_one_sentence(signs: tuple[CodeSign, ...], read: str) -> None:
     sentence = f"In a transfer its code can look at {read}, so it can treat trades differently."
-    assert code_sentence("ok", signs) == sentence
+    assert code_signs_sentence("ok", signs) == sentence
 
 
 def test_every_sign_has_a_name() -> None:
-    assert code_sentence("ok", get_args(CodeSign)).count(",") == len(get_args(CodeSign)) - 1
-    assert code_sentence("ok", ()) == ""
+    assert code_signs_sentence("ok", get_args(CodeSign)).count(",") == len(get_args(CodeSign)) - 1
+    assert code_signs_sentence("ok", ()) == ""
 
 
 NO_CODE = replace(TOKEN_FACTS, code_bytes=0)
@@ -68,6 +68,6 @@ def test_it_is_said_where_a_trade_was_tried_and_changes_nothing_else(
     plain = judge(whole, POLICY).verdict
     assert plain.code == code
     signed = judge(replace(whole, code_signs=("gas_price",)), POLICY).verdict
-    sentence = f" {code_sentence(code, ('gas_price',))}" if is_said else ""
+    sentence = f" {code_signs_sentence(code, ('gas_price',))}" if is_said else ""
     assert signed == replace(plain, text=f"{plain.text}{sentence}")
     assert bool(sentence) is is_said

@@ -17,7 +17,7 @@ from roundtrip.domain.trade.judge import (
     judge_exit,
     judge_trade,
 )
-from roundtrip.domain.trade.text import describe_reason, failure_clause, opening, sentence
+from roundtrip.domain.trade.text import describe_reason, failure_clause, sentence, warnings_text
 from unit.domain.builders import NO_MONEY, NODE, TOKEN, pieces_cell, sold
 from unit.domain.judged_trades import DONE, FAILED, OTHER, SPENDER, TRADED, Seeds, text_of
 from unit.domain.trades import GRID, grid, ran, received, refused_grid, some_exit, way
@@ -29,7 +29,7 @@ def test_an_unlimited_approval_opens_the_text() -> None:
     for raw in (2**256 - 1, 2**160 - 1, 2**128, 2**96 - 1, 2**256 - 1 - 10**24):
         one = Allowance(TOKEN, SPENDER, raw, "erc20")
         assert one.is_unlimited()
-        text = opening(ran(allowances=(one,)), KNOWN)
+        text = warnings_text(ran(allowances=(one,)), KNOWN)
         assert text == f"It lets Permit2 ({SPENDER}) take all you hold of {TOKEN}, now and later."
 
 
@@ -57,17 +57,20 @@ def test_an_unlimited_approval_that_is_given_again_is_as_good_as_new() -> None:
 def test_an_approval_for_all_is_unlimited() -> None:
     one = Allowance(TOKEN, SPENDER, None, "all")
     assert one.is_unlimited()
-    assert f"everything you hold of the collection {TOKEN}" in opening(ran(allowances=(one,)), KNOWN)
+    assert f"everything you hold of the collection {TOKEN}" in warnings_text(ran(allowances=(one,)), KNOWN)
 
 
 def test_a_bounded_approval_is_told_where_nobody_knows_the_spender() -> None:
     one = Allowance(TOKEN, SPENDER, 10**18, "permit2")
     trade = replace(ran(allowances=(one,)), moved=(BalanceChange(OTHER, 5, 0, ()),))
-    assert opening(trade, KNOWN) == ""
+    assert warnings_text(trade, KNOWN) == ""
     # Where the calls only approve, also of a known one.
-    assert opening(ran(allowances=(one,)), KNOWN) == f"It lets Permit2 ({SPENDER}) take some of your {TOKEN}."
-    assert SPENDER in opening(ran(allowances=(one,)), {OTHER: "Permit2"})
-    assert opening(ran(allowances=(one,)), {}) == (
+    assert (
+        warnings_text(ran(allowances=(one,)), KNOWN)
+        == f"It lets Permit2 ({SPENDER}) take some of your {TOKEN}."
+    )
+    assert SPENDER in warnings_text(ran(allowances=(one,)), {OTHER: "Permit2"})
+    assert warnings_text(ran(allowances=(one,)), {}) == (
         f"It lets {SPENDER}, an address that we do not know, take some of your {TOKEN}."
     )
 
@@ -78,14 +81,14 @@ def test_every_approval_that_matters_is_told() -> None:
         Allowance(OTHER, SPENDER, 2**256 - 1, "erc20"),
         Allowance(TOKEN, OTHER, None, "all"),
     )
-    text = opening(ran(allowances=several), {})
+    text = warnings_text(ran(allowances=several), {})
     assert text.count("It lets ") == 3
 
 
 def test_a_call_that_reaches_no_code_is_told_after_what_is_allowed() -> None:
     one = Allowance(TOKEN, SPENDER, 2**256 - 1, "erc20")
     calls = replace(ran(allowances=(one,)), without_code=(OTHER,), code_unread=(SPENDER,))
-    assert opening(calls, {}) == (
+    assert warnings_text(calls, {}) == (
         f"It lets {SPENDER} take all you hold of {TOKEN}, now and later. "
         f"There is no contract at {OTHER}; the data does nothing. "
         f"We could not find out whether there is a contract at {SPENDER}; if not, the data does nothing."
@@ -201,7 +204,7 @@ def test_no_sentence_ever_says_safe(seed: int) -> None:
     )
     calls = ran(*(DONE,) * rng.randint(1, 6), allowances=allowed)
     outcome = judge_trade(calls, (found,), TRADED, POLICY)
-    text = opening(calls, {OTHER: "Permit2"}) + sentence(outcome, calls, None, POLICY)
+    text = warnings_text(calls, {OTHER: "Permit2"}) + sentence(outcome, calls, None, POLICY)
     assert "safe" not in text.lower()
     assert text.endswith(".")
 
@@ -260,8 +263,8 @@ def test_an_allowance_of_all_that_is_held_is_not_some() -> None:
         Allowance(TOKEN, SPENDER, 2**128 - 1, "erc20"),
     ):
         assert not allowance.is_unlimited()
-        assert opening(ran(allowances=(allowance,)), {}) == stranger
-        assert opening(ran(allowances=(allowance,)), KNOWN) == (
+        assert warnings_text(ran(allowances=(allowance,)), {}) == stranger
+        assert warnings_text(ran(allowances=(allowance,)), KNOWN) == (
             f"It lets Permit2 ({SPENDER}) take all you hold of {TOKEN}."
         )
         lowered = sentence(TradeOutcome("ok"), replace(ran(), lowered=(allowance,)), None, POLICY)

@@ -22,7 +22,7 @@ NOW_S = int(NOW.timestamp())
 LABEL = Label(TOKEN, "FR\nSH", None, 18, None)
 
 
-def vital(**changes: object) -> ChainVitals:
+def vitals(**changes: object) -> ChainVitals:
     fields: dict[str, object] = {
         "text": "", "chain_id": 4663, "block": 1527, "block_time": NOW, "block_time_ms": 100,
         "gas_price_wei": "7", "gas_price_gwei": 7e-9, "eth_usd": 3512.345, "launches_last_hour": 1,
@@ -33,7 +33,7 @@ def vital(**changes: object) -> ChainVitals:
 
 
 def test_vitals() -> None:
-    assert chain_vitals._describe(vital(), None, 10**6, is_whole=True) == (
+    assert chain_vitals._describe(vitals(), None, 10**6, is_whole=True) == (
         "Figures as of block 1,527, made 2025-10-09 08:53:20 UTC. A block takes 100 ms. Gas costs 7 wei. "
         "1 eth is worth 3,512 dollars. The last hour had 1 launch. The last day had no graduation from a "
         "curve to a pool. The last ten minutes had 1,234 trades a minute. The node does not answer: the gas "
@@ -42,7 +42,7 @@ def test_vitals() -> None:
 
 
 def test_vitals_of_a_young_index_say_what_is_missing() -> None:
-    text = chain_vitals._describe(vital(trades_per_minute=None), None, 30, is_whole=False)
+    text = chain_vitals._describe(vitals(trades_per_minute=None), None, 30, is_whole=False)
     assert text.endswith(
         " The index begins at 2025-10-09 08:53:20 UTC: earlier trades, launches and graduations are not "
         "counted."
