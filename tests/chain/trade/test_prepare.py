@@ -355,6 +355,14 @@ async def test_a_sell_that_goes_through_is_written_whatever_a_check_says(
     assert wallet.trade(trade).money_raw == trade.raw
 
 
+async def test_a_wallet_that_takes_no_eth_cannot_be_funded_with_usdg(ctx: Context, built: Built) -> None:
+    locker = built.contracts["launchpadV1Locker"]
+    with pytest.raises(CallerFault) as refused:
+        await prepared(ctx, "buy", built.contracts["share"], locker, amount="1", fund=True)
+    assert refused.value.code == "would_fail"
+    assert "could not give this wallet the usdg" in refused.value.message
+
+
 async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
     ctx: Context, rpc: SyncRpc, built: Built
 ) -> None:

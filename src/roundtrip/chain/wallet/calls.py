@@ -201,7 +201,7 @@ def read_run(
     known = [wei for wei in eth if wei is not None]
     if len(known) < len(eth):
         return Missing("node", "reading the wallet's eth failed")
-    if any(label.startswith("first-") and not step.ok for label, step in results.items()):
+    if funding_failed(results):
         return Missing("node", "the simulation could not provide the money for it")
     calls = tuple(
         CallResult(step.ok, step.gas_used, None if step.ok else step.reason() or "")
@@ -444,6 +444,11 @@ def passed_on_plan(
 
 def _later_balance(wallet_calls: WalletCalls) -> tuple[tuple[Address, int], ...]:
     return () if wallet_calls.later_wei is None else ((wallet_calls.wallet, wallet_calls.later_wei),)
+
+
+def funding_failed(results: Results) -> bool:
+    """True where a call failed that buys what the wallet pays with."""
+    return any(label.startswith("first-") and not step.ok for label, step in results.items())
 
 
 def first_failure(results: Results) -> tuple[str | None, int] | None:

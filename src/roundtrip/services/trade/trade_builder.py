@@ -339,12 +339,18 @@ def _sweep_calls(builder: TradeBuilder, place: VenuePlace) -> tuple[Call, ...]:
     return () if sweep is None or sweep.to == builder.wallet else (sweep,)
 
 
+_NOT_FUNDED = "The simulation could not give this wallet the usdg to pay with: leave fund out."
+
+
 def read_rehearsal(
     builder: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, results: Results | Missing
 ) -> RehearsedTrade | CallerFault | Missing:
     """The result of the rehearsal; a CallerFault (would_fail) says why it failed."""
     venue, setting = written.place.venue, builder.buy_round.run.setting
     watched = watched_of(builder, venue)
+    if not isinstance(results, Missing) and wallet_calls.funding_failed(results):
+        # The swap that funds it pays eth back, which a contract may refuse.
+        return CallerFault("would_fail", _NOT_FUNDED)
     ran = wallet_calls.read_run(
         results, own_calls, watched, setting, builder.environment(), builder.head.block
     )
