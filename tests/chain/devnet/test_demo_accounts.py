@@ -17,6 +17,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.trading import actor_address
 from roundtrip_development.devnet.world import Built
 from support.fixtures import context_for
+from support.flagged import emptied_accounts
 from support.holding_asked import copied
 from support.keys import NOW_S
 from support.wallet import calldata
@@ -34,6 +35,9 @@ async def alone(rpc: SyncRpc, built: Built, database_url: str, indexed_url: str)
         context_for(rpc.url, built, pool) as found,
     ):
         await found.heads.refresh()
+        async with pool.acquire() as connection:
+            # The database that it copies may have accounts of tests that ran before.
+            await emptied_accounts(connection)
         yield replace(found, now_s=lambda: NOW_S)
 
 
