@@ -102,11 +102,12 @@ class RequestedJobs:
         if len(counts) > _MAX_REMEMBERED:
             counts.clear()
         for key, call in calls.items():
-            count = counts.get((call.sold, window), 0)
-            if call.sold in checked and count < MAX_FAILED_A_TOKEN:
-                counts[call.sold, window] = count + 1
+            token = checked.get(call.sold)
+            count = 0 if token is None else counts.get((token, window), 0)
+            if token is not None and count < MAX_FAILED_A_TOKEN:
+                counts[token, window] = count + 1
                 from_s[key] = now_s + FAILED_EVERY_S
-                await jobs.enqueue(connection, "failed_sell", call.tx_hash, {"token": checked[call.sold]})
+                await jobs.enqueue(connection, "failed_sell", call.tx_hash, {"token": token})
 
 
 @dataclass(frozen=True, slots=True)
