@@ -6,7 +6,7 @@ from evidence.corpus import FOLDER, VERDICTS, documents, table
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import CODES
-from roundtrip.services.engine.sell_round import EVIDENCE_SCHEMA
+from roundtrip.services.engine.sell_results import EVIDENCE_SCHEMA
 
 MAX_BYTES = 800_000
 NOT_IN_THE_ZOO = {"no_contract", "quote_asset"}

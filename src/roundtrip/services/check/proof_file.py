@@ -22,7 +22,7 @@ from roundtrip.domain.check.proof_input import MAIN_WALLET, ProofInputs, Recalle
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.engine.candidates import Candidates
 from roundtrip.services.engine.inputs import CheckInputs
-from roundtrip.services.engine.sell_round import EVIDENCE_SCHEMA
+from roundtrip.services.engine.sell_results import EVIDENCE_SCHEMA
 from roundtrip.store.check.token_index import MAX_RECALLED
 from roundtrip.venues import BY_KIND, amm_v3
 from roundtrip.venues.base import Contracts

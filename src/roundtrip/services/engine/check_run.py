@@ -1,4 +1,4 @@
-"""One check from its inputs to its judgement: buy round, sell round, deep round, judge."""
+"""One check from its inputs to its judgement: buy round, sell round, isolation round, deep round, judge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 from .buy_round import BuyRoundResult, run_buy_round
 from .deep_round import read_deep_inputs, run_deep_round
 from .inputs import CheckInputs
+from .isolation_round import run_isolation_round
 from .sell_round import run_sell_round
 
 Round = Literal["buy round", "sell round"]
@@ -52,14 +53,17 @@ async def run_check(
     bought = await run_buy_round(means, inputs, meter)
     note_step("Buys simulated")
     on_round("sell round")
-    if inputs.deep:
-        selling, reading = Meter(), Meter()
-        evidence, deep_inputs = await at_once(
-            run_sell_round(bought, selling), read_deep_inputs(bought, reading)
-        )
-        meter.add(selling, reading)
-        note_step("Sells simulated: soon, after an hour, after a day")
+    selling, reading = Meter(), Meter()
+    evidence, deep_inputs = await at_once(try_sells(bought, selling), read_deep_inputs(bought, reading))
+    meter.add(selling, reading)
+    note_step("Sells simulated: soon, after an hour, after a day")
+    if deep_inputs is not None:
         evidence = await run_deep_round(bought, evidence, deep_inputs, meter, note_step)
-    else:
-        evidence = await run_sell_round(bought, meter)
     return CheckResult(inputs, bought, evidence, judge(evidence, means.policy))
+
+
+async def try_sells(bought: BuyRoundResult, meter: Meter) -> Evidence:
+    """The evidence of the sell round on every venue that bought, and of the isolation round after it. Where
+    the node fails, the cells are Missing."""
+    sold = await run_sell_round(bought, meter)
+    return await run_isolation_round(bought, sold)

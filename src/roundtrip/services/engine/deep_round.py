@@ -37,10 +37,12 @@ class DeepRoundInputs:
     accounts: AccountInputs | Missing | None
 
 
-async def read_deep_inputs(bought: BuyRoundResult, meter: Meter) -> DeepRoundInputs:
+async def read_deep_inputs(bought: BuyRoundResult, meter: Meter) -> DeepRoundInputs | None:
     """Sends one trip, or none; the token's logs in batches of their own, as a token can fill the answer.
-    Missing where the node fails."""
+    Missing where the node fails; None where the check is not deep."""
     run, implementation = bought.run, bought.data.implementation
+    if not run.deep:
+        return None
     reads = holder_sells.reads(bought) | account_rights.reads(bought)
     if isinstance(implementation, str):
         reads = {_IMPLEMENTATION: token_facts.code_call(implementation, run.head.block), **reads}

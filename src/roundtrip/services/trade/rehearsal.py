@@ -19,7 +19,7 @@ from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import NO_POOL, RESCUED, other_pools_text
 from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
 from roundtrip.services.engine.buy_round import BuyRoundResult
-from roundtrip.services.engine.sell_round import run_sell_round
+from roundtrip.services.engine.check_run import try_sells
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, Pays, pays
 from roundtrip.services.trade.simulation_answer import find_pull_reason
@@ -124,7 +124,7 @@ async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Met
     written = [_write_trades(builder, amounts) for amounts in trades]
     every_trade = [trade for whole, small in written for trade in (*whole, *small)]
     evidence, results = await at_once(
-        run_sell_round(builder.buy_round, checking), _run_trades(builder, every_trade, trading)
+        try_sells(builder.buy_round, checking), _run_trades(builder, every_trade, trading)
     )
     meter.add(checking, trading)
     joined = iter(results)

@@ -43,7 +43,7 @@ from roundtrip.domain.trade.judge import (
     part_raw,
 )
 from roundtrip.services.engine.buy_round import BuyRoundResult
-from roundtrip.services.engine.sell_round import run_sell_round
+from roundtrip.services.engine.check_run import try_sells
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import (
     EXAMPLE_ADDRESS,
@@ -304,7 +304,7 @@ async def _run_as_sent(
         return _JudgedCalls(TradeOutcome("unproven", missing=TOO_DEAR), rehearsed)
     variants, selling_gas = planned
     meters = [Meter() for _ in range(len(tokens) + 2)]
-    checking = (run_sell_round(check, meter) for (_, check), meter in zip(tradable, meters[2:], strict=True))
+    checking = (try_sells(check, meter) for (_, check), meter in zip(tradable, meters[2:], strict=True))
     sent, sell_backs, checks = await at_once(
         run_watched(case, variants, full_run.look, meters[0]),
         sell_all(variants[0], tokens, meters[1], selling_gas),

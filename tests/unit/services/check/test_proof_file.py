@@ -30,7 +30,7 @@ from roundtrip.services.check.proof_file import (
     rejudge,
 )
 from roundtrip.services.check.proof_schema import encode_proof_inputs, present
-from roundtrip.services.engine.sell_round import EVIDENCE_SCHEMA
+from roundtrip.services.engine.sell_results import EVIDENCE_SCHEMA
 from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues import BY_KIND, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts

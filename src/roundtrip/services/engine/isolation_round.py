@@ -1,0 +1,126 @@
+"""The isolation round: what deviated in the sell round is tried alone, with one difference at a time."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from roundtrip.chain.simulate.request import Plan
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.cross_exit import cheapest_of
+from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, Probe, Size, VenueEvidence
+from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
+from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
+
+from .buy_round import BuyRoundResult
+from .crowd_sells import CrowdSells, company_plan, company_sellers, isolation_plan, isolations
+from .main_trips import (
+    amount_of_size,
+    cross_plan,
+    hand_over_plan,
+    nearly_all_probes,
+    part_probes,
+    pieces_probe,
+    probe_plan,
+    pull_plan,
+)
+from .sell_results import (
+    CompanySell,
+    CrossSell,
+    Crowds,
+    DirectTransfer,
+    HandOver,
+    IsolatedSell,
+    ProbeSell,
+    Sell,
+    SellPlans,
+    SellRoundResult,
+    read_evidence,
+)
+from .sell_round import send_groups
+from .session import CheckSession, VenueTrial
+
+
+async def run_isolation_round(bought: BuyRoundResult, sold: SellRoundResult) -> Evidence:
+    """The evidence of all rounds. Sends one batch where something deviated, or none."""
+    venues = sold.venues()
+    isolated = _plan_isolation(sold, venues, bought.data.launch)
+    if isolated:
+        results = await send_groups(sold.run, sold.trials, [{sell: plan} for sell, plan in isolated.items()])
+        venues = replace(sold, results=sold.results | results).venues()
+    return read_evidence(bought, venues)
+
+
+def _plan_isolation(
+    sold: SellRoundResult, venues: Sequence[VenueEvidence], launch: AnyLaunch | Missing | None
+) -> SellPlans:
+    """The trades that explain what deviated: smaller sells and sells by others where the main wallet could
+    not sell all at once, and the wallets of the crowd that met something else. Empty: nothing deviated."""
+    run, trials, policy, plans = sold.run, sold.trials, sold.run.means.policy, dict[Sell, Plan]()
+    readings = [read_venue(venue, policy, launch) for venue in venues]
+    for number, (trial, venue, reading) in enumerate(zip(trials, venues, readings, strict=True)):
+        size = trial.main_size()
+        if size is None:
+            continue
+        if not enough(reading.full, policy):
+            plans[HandOver(number)] = hand_over_plan(run, trial, size)
+            plans[DirectTransfer(number)] = pull_plan(run, trial, size)
+            for probe in part_probes(policy, size):
+                plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+        for probe in nearly_all_probes(policy, size, venue, reading):
+            plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+        if needs_pieces(reading, policy):
+            plans |= _pieces(run, trial, number, size)
+            if trial.place.venue.traits.second_route:
+                probe = Probe(size, policy.later_s, BPS, 0, "second route")
+                plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+        main = trial.completed_buy(size)
+        parts = _parts(sold.crowds, number)
+        if isinstance(venue.crowd, Crowd) and parts and main is not None:
+            main_met = main_sells(reading)
+            asked = isolations(
+                run, venue.crowd, parts, main_met, main, _parts(sold.crowds, number, recalled=True)
+            )
+            for sells in parts:
+                if sellers := company_sellers(run, venue.crowd, sells, main_met):
+                    amount_raw = amount_of_size(run, trial, "probe", run.environments[0])
+                    plans[CompanySell(number, tuple(sellers.items()))] = company_plan(
+                        run, trial.place, amount_raw, main, sells, sellers
+                    )
+            for isolation in asked:
+                plans[IsolatedSell(number, isolation)] = (
+                    isolation_plan(run, trial.place, isolation)
+                    if isolation.attempts
+                    else probe_plan(run, trial, pieces_probe(policy, size))
+                )
+    return plans | _cross_plans(run, trials, venues, readings)
+
+
+def _parts(crowds: Crowds, number: int, recalled: bool = False) -> list[CrowdSells]:
+    """The parts of a venue's crowd that trade."""
+    return [
+        sells
+        for sell, sells in crowds.items()
+        if (sell.venue, sell.recalled) == (number, recalled) and isinstance(sells, CrowdSells)
+    ]
+
+
+def _pieces(run: CheckSession, trial: VenueTrial, number: int, size: Size) -> SellPlans:
+    probe = pieces_probe(run.means.policy, size)
+    return {ProbeSell(number, probe): probe_plan(run, trial, probe)}
+
+
+def _cross_plans(
+    run: CheckSession, trials: list[VenueTrial], venues: Sequence[VenueEvidence], readings: list[VenueReading]
+) -> SellPlans:
+    """Sells on every other venue of what the cheapest one brings, where that may not take it back."""
+    cheapest = cheapest_of(venues, readings, run.setting.market, run.means.policy)
+    if cheapest is None:
+        return {}
+    reading = readings[cheapest]
+    differs = reading.crowd is not None and reading.crowd.differing > 0
+    if takes_sells(reading, run.means.policy) and reading.inconsistent is False and not differs:
+        return {}
+    return {
+        CrossSell(number, cheapest): cross_plan(run, trials[cheapest], trial)
+        for number, trial in enumerate(trials)
+        if number != cheapest and trial.main_size() is not None
+    }
