@@ -3,14 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.crowd_reading import Cause, CrowdFinding, CrowdReading
-from roundtrip.domain.check.evidence import Crowd, CrowdSale, CrowdWallet, Environment, RefusedCall
+from roundtrip.domain.check.evidence import (
+    Crowd,
+    CrowdSale,
+    CrowdTrade,
+    CrowdWallet,
+    Environment,
+    RefusedCall,
+)
 from truth.reality import BPS, DELAYS_S, PROBE_WEI, SOON_S, CrowdOutcome, Met, PoolTrader
 
 _NEAR_BPS = 2
 """A loss of two legs is rounded twice."""
-_LATE_S = 5
-"""A wallet of a crowd sells up to so much later than its time, because it waits for the last buys."""
+_MAX_GAPS_S = 5 * POLICY.crowd_gaps_s[1]
+"""Alone the main wallet waits as long as the crowd's buys take."""
 
 
 _DEARER_BPS = 8000
@@ -48,7 +56,7 @@ def confirmed(
 
 
 def _unmet(finding: CrowdFinding, trader: PoolTrader, met: Met, environment: Environment) -> Iterator[str]:
-    wallets = _isolated(finding.trade.wallet, finding.cause, environment)
+    wallets = _isolated(finding.trade, finding.cause, environment)
     drawn = [one for one in map(trader.as_drawn, wallets) if one is not None]
     text = "refused" if finding.refused else f"loses {finding.loss_bps} bps"
     claim = f"{finding.cause}: {text} ({finding.refusal}); {finding.trade}"
@@ -65,8 +73,9 @@ def _is_so(finding: CrowdFinding, drawn: CrowdOutcome) -> bool:
     return sale is not None and abs(sale.loss_bps() - finding.loss_bps) <= _NEAR_BPS
 
 
-def _isolated(wallet: CrowdWallet, cause: Cause, environment: Environment) -> list[CrowdWallet]:
+def _isolated(trade: CrowdTrade, cause: Cause, environment: Environment) -> list[CrowdWallet]:
     """The wallets whose trades show this cause; none where no wallet alone can."""
+    wallet, late_s = trade.wallet, trade.late_s
     plain = replace(
         wallet, size_wei=PROBE_WEI, again_wei=0, purse_wei=environment.gas_float_wei, weth_wei=0, usdg_raw=0,
         tip_wei=0, approves_all=False, after_s=SOON_S, share_bps=BPS, way="usual",
@@ -75,7 +84,9 @@ def _isolated(wallet: CrowdWallet, cause: Cause, environment: Environment) -> li
         sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
         return [replace(sized, share_bps=share_bps) for share_bps in (BPS, _DEARER_BPS)]
     if cause == "time":
-        return [replace(plain, after_s=wallet.after_s + late_s) for late_s in (0, _LATE_S)]
+        return [replace(plain, after_s=wallet.after_s + more_s) for more_s in (0, late_s)]
+    if cause == "blocks":
+        return [replace(plain, after_s=SOON_S + more_s) for more_s in (late_s, _MAX_GAPS_S)]
     if cause == "share":
         return [replace(plain, share_bps=wallet.share_bps)]
     if cause in ("pieces", "route"):
@@ -86,7 +97,7 @@ def _isolated(wallet: CrowdWallet, cause: Cause, environment: Environment) -> li
         return [replace(plain, tip_wei=wallet.tip_wei)]
     if cause == "together":
         dearer = replace(wallet, share_bps=wallet.share_bps * _DEARER_BPS // BPS)
-        return [dearer, *(replace(wallet, after_s=wallet.after_s + late_s) for late_s in (0, _LATE_S))]
+        return [dearer, *(replace(wallet, after_s=wallet.after_s + more_s) for more_s in (0, late_s))]
     if cause == "wallet":
         return [replace(plain, purse_wei=wallet.purse_wei, after_s=delay_s) for delay_s in DELAYS_S]
     return []

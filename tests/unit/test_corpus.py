@@ -8,7 +8,7 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import CODES
 from roundtrip.services.engine.sell_results import EVIDENCE_SCHEMA
 
-MAX_BYTES = 800_000
+MAX_BYTES = 1_000_000
 NOT_IN_THE_ZOO = {"no_contract", "quote_asset"}
 """Verdicts about addresses that are no sample token."""
 

@@ -146,7 +146,9 @@ def decode_swap(log: Log) -> Swapped | None:
         return None
     amount0 = int.from_bytes(data[:32], "big", signed=True)
     amount1 = int.from_bytes(data[32:64], "big", signed=True)
-    return tuple.__new__(Swapped, (address, amount0, amount1, price, liquidity, tick, sender, recipient))
+    return tuple.__new__(
+        Swapped, (address, amount0, amount1, price, liquidity, tick, sender, recipient, None)
+    )
 
 
 def decode_mint(log: Log) -> LiquidityMoved | None:

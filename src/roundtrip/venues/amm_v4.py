@@ -190,7 +190,7 @@ def decode_swap(log: Log) -> Swapped | None:
         return None
     if not (-1 <= amount0 >> 127 <= 0 and -1 <= amount1 >> 127 <= 0):
         return None
-    return tuple.__new__(Swapped, (topics[1], -amount0, -amount1, price, liquidity, tick, sender, None))
+    return tuple.__new__(Swapped, (topics[1], -amount0, -amount1, price, liquidity, tick, sender, None, fee))
 
 
 def decode_liquidity_move(log: Log) -> LiquidityMoved | None:

@@ -55,7 +55,8 @@ def alone(
 ) -> Plan:
     """A wallet that is tried alone, or with others."""
     asked = attempts or (Attempt(13, BOUGHT),)
-    return isolated_plan(place, setting, ENVIRONMENT, of, asked, others, sell)
+    seller = Member(-1, of, BOUGHT, 3_000_000, 3_000_000)
+    return isolated_plan(place, setting, ENVIRONMENT, seller, asked, others, sell)
 
 
 MONEY = address(0xABCDE)

@@ -25,7 +25,9 @@ from unit.venues.network import BELOW, CONTRACTS
 
 BUYER, RECEIVER, READER = ENVIRONMENT.buyer, ENVIRONMENT.receiver, ENVIRONMENT.reader
 TOKEN = BELOW
-SETTING = Setting(TOKEN, CONTRACTS, MarketRates(1_000, 3_500_000_000, 500, None), POLICY)
+SETTING = Setting(
+    TOKEN, CONTRACTS, MarketRates(1_000, 3_500_000_000, 500, None), POLICY, crowd_gaps_s=(1, 1, 1, 1, 1)
+)
 
 WETH, USDG = (
     next(

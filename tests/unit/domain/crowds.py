@@ -15,6 +15,7 @@ from roundtrip.domain.check.evidence import (
     Evidence,
     IsolatedTrade,
     Missing,
+    NotTried,
     RefusedCall,
 )
 from roundtrip.domain.check.sales import Sale, SellResult
@@ -26,8 +27,8 @@ PAUSED = RefusedCall("sell", "paused", 90_000)
 NO_BUY = RefusedCall("buy", "not you", 50_000)
 GONE = Missing("node", "timed out")
 ITS_OWN = Missing("token", "the token does not return balances")
-FATES: tuple[Difference, ...] = ("wallet", "others", "others sold")
-CHOICES: tuple[Difference, ...] = ("size", "time", "share", "pieces", "route", "approval", "tip")
+FATES: tuple[Difference, ...] = ("blocks", "wallet", "others", "others sold")
+CHOICES: tuple[Difference, ...] = ("size", "time", "share", "pieces", "route", "approval", "tip", "code")
 
 
 def sale(loss_bps: int = 60, share_bps: int = BPS, whole: bool = True) -> Sale:
@@ -55,7 +56,9 @@ def crowd_sale(
     )
 
 
-def trade(outcome: CrowdSale | RefusedCall | Missing | None = None, **changes: object) -> CrowdTrade:
+def trade(
+    outcome: CrowdSale | RefusedCall | Missing | NotTried | None = None, **changes: object
+) -> CrowdTrade:
     return CrowdTrade(wallet(**changes), crowd_sale() if outcome is None else outcome)  # type: ignore[arg-type]
 
 
@@ -68,11 +71,12 @@ def isolated(of: int = 0, /, **outcomes: CellOutcome) -> tuple[IsolatedTrade, ..
 
 
 def crowd(
-    *odd: CrowdTrade, tries: tuple[IsolatedTrade, ...] = (), count: int = 20, left_out: int = 0
+    *odd: CrowdTrade, tries: tuple[IsolatedTrade, ...] = (), count: int = 20, untried: int = 0
 ) -> Crowd:
-    """These wallets first, and sound ones up to so many."""
+    """These wallets first, and sound ones up to so many; then wallets that the pool is too thin for."""
     sound = tuple(trade(number=n) for n in range(len(odd), count))
-    return Crowd((*odd, *sound), left_out, tries)
+    thin = tuple(trade(NotTried("pool")) for _ in range(untried))
+    return Crowd((*odd, *sound, *thin), tries)
 
 
 def read(known: Crowd, main: MainSells = MAIN) -> CrowdReading:

@@ -52,7 +52,7 @@ EXPECTED: dict[Shape, tuple[Address, Callable[..., Event | None]]] = {
     logs.V3_SWAP: (STRANGER, lambda s, r, a, b, p, q, t: Swapped(STRANGER, a, b, p, q, t, s, r)),
     logs.V3_MINT: (STRANGER, lambda _, o, lo, up, *rest: LiquidityMoved(STRANGER, o, lo, up, *rest)),
     logs.V3_BURN: (STRANGER, lambda o, lo, up, *n: LiquidityMoved(STRANGER, o, lo, up, *(-x for x in n))),
-    logs.V4_SWAP: (MANAGER, lambda i, s, a, b, p, q, t, _: Swapped(hexed(i), -a, -b, p, q, t, s, None)),
+    logs.V4_SWAP: (MANAGER, lambda i, s, a, b, p, q, t, f: Swapped(hexed(i), -a, -b, p, q, t, s, None, f)),
     logs.V4_MODIFY: (
         MANAGER,
         lambda i, s, lo, up, d, n: LiquidityMoved(

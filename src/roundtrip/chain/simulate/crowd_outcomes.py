@@ -7,6 +7,8 @@ import msgspec
 
 from roundtrip.chain.rpc.node_logs import UnverifiedLog
 from roundtrip.domain.base.events import CurveTraded, Swapped
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.buy_math import PIPS
 from roundtrip.domain.check.evidence import CellOutcome, CrowdSale, CrowdWallet, Missing, RefusedCall, Sold
 from roundtrip.venues import abi
 
@@ -20,10 +22,12 @@ _DECODER = msgspec.json.Decoder(list[UnverifiedLog])
 
 @dataclass(frozen=True, slots=True)
 class VenueAmounts:
-    """What the venue itself says of a trade: ``token_raw`` and ``quote_raw`` that it gave or took."""
+    """What the venue itself says of a trade: ``token_raw`` and ``quote_raw`` that it gave or took, and its
+    own fee, where each swap has another."""
 
     token_raw: int
     quote_raw: int
+    fee_pips: int = 0
 
 
 def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> VenueAmounts | None:
@@ -45,7 +49,7 @@ def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> Ve
         elif isinstance(event, Swapped):
             amounts = abs(event.amount0), abs(event.amount1)
             token, quote = amounts if setting.token < venue.quote_address else amounts[::-1]
-            found = VenueAmounts(token, quote)
+            found = VenueAmounts(token, quote, (event.fee_pips or 0) if venue.dynamic_fee() else 0)
     return found
 
 
@@ -88,8 +92,18 @@ def _buys(results: Results, trader: CrowdTrader) -> list[StepResult]:
 
 
 def _given_raw(buys: list[StepResult], trader: CrowdTrader) -> int:
-    amounts = [venue_amounts(buy, trader.place, trader.setting) for buy in buys]
-    return sum(amount.token_raw for amount in amounts if amount is not None)
+    return sum(amount.token_raw for amount in _amounts(buys, trader))
+
+
+def _amounts(trades: list[StepResult], trader: CrowdTrader) -> list[VenueAmounts]:
+    amounts = (venue_amounts(trade, trader.place, trader.setting) for trade in trades)
+    return [amount for amount in amounts if amount is not None]
+
+
+def _pool_bps(buys: list[VenueAmounts], sells: list[VenueAmounts]) -> int:
+    """What the highest fees of both sides leave the pool of a round trip."""
+    left_pips = [PIPS - max((trade.fee_pips for trade in side), default=0) for side in (buys, sells)]
+    return BPS - left_pips[0] * left_pips[1] * BPS // PIPS**2
 
 
 _ROUNDING_DIVISOR = 100
@@ -110,7 +124,8 @@ def read_trade(
         return Missing("node", "a balance of the money side could not be read")
     if left is None:
         return Missing("token", "the token does not return balances")
-    given = _given_raw(_buys(results, trader), trader)
+    buys_made = _buys(results, trader)
+    given = _given_raw(buys_made, trader)
     sells = [results[f"{trader.label}-sell-{number}"] for number in range(len(amounts_raw))]
     sold = [raw for raw, sell in zip(amounts_raw, sells, strict=True) if sell.ok]
     failed = next((sell for sell in sells if not sell.ok), None)
@@ -121,8 +136,7 @@ def read_trade(
         return CrowdSale(given, left + sum(sold), sum(amounts_raw), 0, 0, 0)
     if failed is not None:
         return RefusedCall("sell", failed.reason(), failed.gas_used)
-    amounts = [venue_amounts(sell, trader.place, trader.setting) for sell in sells]
-    known = [amount for amount in amounts if amount is not None]
+    known = _amounts(sells, trader)
     gas_wei = sum(sell.gas_used for sell in sells) * _gas_price_wei(trader)
     return CrowdSale(
         given_raw=given,
@@ -131,6 +145,7 @@ def read_trade(
         taken_raw=sum(amount.token_raw for amount in known),
         paid_raw=sum(amount.quote_raw for amount in known),
         back_raw=after - before + (gas_wei if trader.place.pays_eth() else 0),
+        pool_bps=_pool_bps(_amounts(buys_made, trader), known),
     )
 
 
@@ -152,63 +167,39 @@ def _gas_price_wei(trader: CrowdTrader) -> int:
     return min(most_wei, environment.base_fee_wei + tip_wei)
 
 
-def read_isolated(results: Results, trader: CrowdTrader, attempts: tuple[Attempt, ...]) -> CellOutcome:
-    """The first sell of a wallet alone that succeeded; the last refusal where none did."""
-    refused = _first_refusal(results, trader)
-    if refused is not None:
-        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
-    start, bought = (_uint(results[f"alone-{moment}-quote"]) for moment in ("start", "bought"))
-    held = _uint(results["alone-token"])
-    if start is None or bought is None:
-        return Missing("node", "a balance of the money side could not be read")
-    if held is None:
-        return Missing("token", "the token does not return balances")
-    paid = _planned_paid_raw(trader)
-    if trader.place.pays_eth():
-        gas = sum(buy.gas_used for buy in _buys(results, trader))
-        paid = start - bought - _gas_price_wei(trader) * gas
-    return _read_attempts(results, trader, attempts, paid, held)
-
-
-def read_company(results: Results, trader: CrowdTrader, attempts: tuple[Attempt, ...]) -> CellOutcome:
-    """The same for a wallet of the crowd that sells after the crowd's buys (``company_plan``)."""
-    refused = _first_refusal(results, trader)
-    if refused is not None:
-        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
-    held = _uint(results[f"{trader.label}-held"])
-    if held is None:
-        return Missing("token", "the token does not return balances")
-    return _read_attempts(results, trader, attempts, _planned_paid_raw(trader), held)
-
-
-def _planned_paid_raw(trader: CrowdTrader) -> int:
-    return trader.spent_raw(trader.wallet.size_wei) + trader.spent_raw(trader.wallet.again_wei)
-
-
-def _read_attempts(
-    results: Results, trader: CrowdTrader, attempts: tuple[Attempt, ...], paid: int, held: int
+def read_attempts(
+    results: Results, trader: CrowdTrader, attempts: tuple[Attempt, ...], main: MemberBuys, held_raw: int
 ) -> CellOutcome:
-    label, refused = trader.label, None
-    buy_gas = max(buy.gas_used for buy in _buys(results, trader))
-    for number, attempt in enumerate(attempts):
-        sell = results[f"{label}-sell-{number}"]
-        if not sell.ok:
-            refused = RefusedCall("sell", sell.reason(), sell.gas_used)
-            continue
-        before, after = (_uint(results[f"{label}-{when}-{number}-quote"]) for when in ("before", "after"))
-        had, left = (_uint(results[f"{label}-{name}-{number}"]) for name in ("had", "left"))
-        if before is None or after is None:
-            return Missing("node", "a balance of the money side could not be read")
-        if had is None or left is None:
-            return Missing("token", "the token does not return balances")
-        gas_wei = _gas_price_wei(trader) * sell.gas_used if trader.place.pays_eth() else 0
-        # A balance that grew by itself is not what the sale left. One that shrank was lost, as if sold. What
-        # the token gives back in the sale itself, as reflection does, was sold: it came to the venue.
-        came = venue_amounts(sell, trader.place, trader.setting)
-        sold = max(max(had, held) - left, 0 if came is None else min(attempt.raw, came.token_raw))
-        return Sold(paid, held, attempt.raw, sold, after - before + gas_wei, buy_gas, sell.gas_used)
-    assert refused is not None
-    return refused
+    """The first sell of a wallet that succeeded (``isolated_plan``, ``company_plan``); the last refusal where
+    none did. ``main``: what the main wallet's buy brought; ``held_raw``: what this one's buys bring where the
+    venue's logs do not say."""
+    refused = _first_refusal(results, trader)
+    if refused is not None:
+        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
+    label, buys = trader.label, _buys(results, trader)
+    made = [number for number in range(len(attempts)) if results[f"{label}-sell-{number}"].ok]
+    if not made:
+        sell = results[f"{label}-sell-{len(attempts) - 1}"]
+        return RefusedCall("sell", sell.reason(), sell.gas_used)
+    number, left = made[0], _uint(results[f"{label}-token"])
+    before, after = (_uint(results[f"{label}-{when}-{number}-quote"]) for when in ("before", "after"))
+    if before is None or after is None:
+        return Missing("node", "a balance of the money side could not be read")
+    if left is None:
+        return Missing("token", "the token does not return balances")
+    given_raw, sell, raw = _given_raw(buys, trader), results[f"{label}-sell-{number}"], attempts[number].raw
+    if given_raw and main.given_raw:
+        held_raw = given_raw * main.received_raw // main.given_raw
+    # What the token gives back in the sale itself, as reflection does, was sold: it came to the venue.
+    came = venue_amounts(sell, trader.place, trader.setting)
+    sold = max(held_raw - left, 0 if came is None else min(raw, came.token_raw))
+    # What later sells took is not this one's.
+    sold = min(raw, sold) if len(made) > 1 else sold
+    wallet = trader.wallet
+    paid = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
+    gas_wei = _gas_price_wei(trader) * sell.gas_used if trader.place.pays_eth() else 0
+    buy_gas = max(buy.gas_used for buy in buys)
+    return Sold(paid, held_raw, raw, sold, after - before + gas_wei, buy_gas, sell.gas_used)
 
 
 _Step = Literal["fund", "buy", "approve"]

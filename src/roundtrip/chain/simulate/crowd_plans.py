@@ -32,17 +32,20 @@ from .request import Plan, PlannedBlock, SimulatedStep
 
 ALONE_GAS = 3_000_000
 """The least gas of a sell alone."""
-BUY_GAP_S = 1
-"""Seconds between two blocks of the crowd's buys: together they fit before the first sells."""
+_BLOCK_S = 1
+"""Seconds before a block that comes as soon as it can."""
+_DELEGATION = "0xef0100" + "5a5a" * 10
+"""The code of a wallet with an EIP-7702 delegation, to an address without code: the wallet takes eth as any
+other does."""
 _DEPOSIT = "0xd0e30db0"
 """WETH9.deposit()."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A wallet of the crowd that sells. ``number``: its place in the crowd. ``held_raw``: what it can sell.
-    ``buy_gas`` and ``sell_gas``: the gas limits of its trades. ``tries_part``: where all of it does not sell,
-    it tries nearly all."""
+    """A wallet of the crowd that sells. ``number``: its place in the crowd; -1: it trades alone.
+    ``held_raw``: what it can sell. ``buy_gas`` and ``sell_gas``: the gas limits of its trades.
+    ``tries_part``: where all of it does not sell, it tries nearly all."""
 
     number: int
     wallet: CrowdWallet
@@ -50,6 +53,10 @@ class Member:
     buy_gas: int
     sell_gas: int
     tries_part: bool = False
+
+    def label(self) -> str:
+        """What opens the labels of its steps."""
+        return "alone" if self.number < 0 else f"m{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,23 +108,26 @@ def crowd_buy_blocks(
     blocks = setting.policy.crowd_buy_blocks
     first: list[list[SimulatedStep]] = [[] for _ in range(blocks + 1)]
     again: list[list[SimulatedStep]] = [[] for _ in range(blocks + 1)]
-    balances, nonces, storage = [], [], []
+    balances, nonces, storage, codes = [], [], [], []
     size = block_size(setting.policy)
     slot = slot_of(place.venue, setting)
     for member in members:
-        trader = CrowdTrader(place, setting, environment, member.wallet, f"m{member.number}")
-        at, wallet = member.number // size, member.wallet
+        trader = CrowdTrader(place, setting, environment, member.wallet, member.label())
+        at, wallet = max(0, member.number) // size, member.wallet
         first[at] += [*_hold_steps(trader), *_buy_steps(trader, "buy", wallet.size_wei, member.buy_gas)]
         if wallet.again_wei:
             again[at + 1] += _buy_steps(trader, "again", wallet.again_wei, member.buy_gas)
         balances.append((wallet.wallet, trader.funds_wei(_most_gas(member, setting.policy))))
         nonces.append((wallet.wallet, wallet.nonce))
+        if wallet.delegates:
+            codes.append((wallet.wallet, _DELEGATION))
         if slot is not None:
             spent = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
             storage.append((slot.asset, slot.of(wallet.wallet), spent))
     steps = [tuple(late + early) for late, early in zip(again, first, strict=True)]
-    overrides = PlannedBlock(BUY_GAP_S, steps[0], tuple(balances), tuple(nonces), tuple(storage))
-    return [overrides, *(PlannedBlock(BUY_GAP_S, block) for block in steps[1:])]
+    first_s, *gaps_s = setting.crowd_gaps_s
+    overrides = PlannedBlock(first_s, steps[0], tuple(balances), tuple(nonces), tuple(storage), tuple(codes))
+    return [overrides, *(PlannedBlock(gap_s, block) for gap_s, block in zip(gaps_s, steps[1:], strict=True))]
 
 
 def _most_gas(member: Member, policy: Policy) -> int:
@@ -169,7 +179,7 @@ def held_reads(
 ) -> tuple[SimulatedStep, ...]:
     """Reads what each wallet holds of the token."""
     return tuple(
-        token_read(f"m{member.number}-token", setting, environment, member.wallet.wallet)
+        token_read(f"{member.label()}-token", setting, environment, member.wallet.wallet)
         for member in members
     )
 
@@ -190,13 +200,13 @@ def crowd_sell_plan(
     block than its sell."""
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     blocks = [first, *crowd_buy_blocks(place, setting, environment, members)]
-    moments = _moments(members, setting.policy)
+    moments = _moments(members, setting)
     sells: dict[int, list[SimulatedStep]] = {moment: [] for moment in moments}
     approvals: dict[int, list[SimulatedStep]] = {moment: [] for moment in (0, *moments)}
     earlier = dict(zip(moments, (0, *moments), strict=False))
     for member in members:
-        trader = CrowdTrader(place, setting, environment, member.wallet, f"m{member.number}")
-        at = _sell_moments(member, members, setting.policy)
+        trader = CrowdTrader(place, setting, environment, member.wallet, member.label())
+        at = _sell_moments(member, members, setting)
         raws = sell_amounts(member, members, setting.policy)
         *approving, _ = sell_calls(trader, sum(raws))
         limit = max(setting.policy.approve_gas_limit, bought.approve_gas * 3 // 2)
@@ -211,24 +221,23 @@ def crowd_sell_plan(
             sells[moment] += [*reads, sell, *last]
     tail = blocks[-1]
     blocks[-1] = PlannedBlock(tail.delay_s, (*tail.steps, *approvals[0]))
-    began_s = BUY_GAP_S * (len(blocks) - 1)
-    for before, after in pairwise((began_s, *moments)):
+    for before, after in pairwise((sum(setting.crowd_gaps_s), *moments)):
         blocks.append(PlannedBlock(max(1, after - before), (*sells[after], *approvals[after])))
     return Plan(environment, tuple(blocks))
 
 
-def _moments(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
+def _moments(members: tuple[Member, ...], setting: Setting) -> tuple[int, ...]:
     """The moments at which somebody sells, in seconds after the main wallet's buy. Some tokens
     refuse every sell for a while after a buy, so each wait begins at the last block of buys."""
-    last_s = BUY_GAP_S * (policy.crowd_buy_blocks + 1)
-    return tuple(last_s + wait_s for wait_s in _waits(members, policy))
+    last_s = sum(setting.crowd_gaps_s)
+    return tuple(last_s + wait_s for wait_s in _waits(members, setting.policy))
 
 
-def late_s(member: Member, policy: Policy) -> int:
+def late_s(member: Member, setting: Setting) -> int:
     """How many seconds after its planned time a wallet of the crowd sells: its wait begins at the crowd's
     last buy, not at its own."""
-    bought_in = member.number // block_size(policy) + (2 if member.wallet.again_wei else 1)
-    return BUY_GAP_S * (policy.crowd_buy_blocks + 1 - bought_in)
+    bought_in = member.number // block_size(setting.policy) + (2 if member.wallet.again_wei else 1)
+    return sum(setting.crowd_gaps_s[bought_in:])
 
 
 def _waits(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
@@ -236,12 +245,12 @@ def _waits(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
     return tuple(sorted({member.wallet.after_s for member in members} | {policy.later_s, policy.day_s}))
 
 
-def _sell_moments(member: Member, members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
+def _sell_moments(member: Member, members: tuple[Member, ...], setting: Setting) -> tuple[int, ...]:
     """The moments at which a wallet sells: all of them for pieces."""
-    moments = _moments(members, policy)
+    moments = _moments(members, setting)
     if member.wallet.way == "pieces":
         return moments
-    return (moments[_waits(members, policy).index(member.wallet.after_s)],)
+    return (moments[_waits(members, setting.policy).index(member.wallet.after_s)],)
 
 
 def sell_amounts(member: Member, members: tuple[Member, ...], policy: Policy) -> list[int]:
@@ -276,8 +285,8 @@ def _token_read(trader: CrowdTrader) -> SimulatedStep:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sell that is tried ``after_s`` the buy: the first that succeeds counts. ``gas``: its limit; 0: that
-    of the wallet's other sells. ``others_buy``: another wallet buys a little before it."""
+    """A sell that is tried ``after_s`` the last block of buys: the first that succeeds counts. ``gas``: its
+    limit; 0: that of the wallet's other sells. ``others_buy``: another wallet buys a little before it."""
 
     after_s: int
     raw: int
@@ -298,53 +307,33 @@ def isolated_plan(
     place: VenuePlace,
     setting: Setting,
     environment: Environment,
-    wallet: CrowdWallet,
+    seller: Member,
     attempts: tuple[Attempt, ...],
     others: tuple[Member, ...] = (),
     others_sell: bool = False,
-    sell_gas: int = ALONE_GAS,
-    buy_gas: int = ALONE_GAS,
 ) -> Plan:
-    """Isolation round: one wallet buys and tries to sell; ``others`` buy between, and also sell where
-    ``others_sell``. What it holds is read right after its buys."""
-    trader = CrowdTrader(place, setting, environment, wallet, "alone")
-    reader = environment.reader
-    limit = min(buy_gas, setting.policy.hook_gas_limit) if place.venue.rival_hook() else buy_gas
-    gas = (2 if wallet.again_wei else 1) * limit + len(attempts) * sell_gas
+    """Isolation round: one wallet buys and tries to sell; ``others`` buy after it, and also sell where
+    ``others_sell``. Blocks and seconds are those of the crowd, with or without others, so that two such plans
+    differ in what their arguments differ in. No balance of the token is read before the last attempt: a read
+    is a transaction, and a token may react to it."""
+    reader, policy = environment.reader, setting.policy
     sweep = place.file.plan_sweep(setting.contracts, reader)
-    steps = (
-        [] if sweep is None else [SimulatedStep("sweep", reader, sweep, setting.policy.transfer_gas_limit)]
-    )
-    hold = _hold_steps(trader)
-    start = [_quote_read(trader, "start")]
-    slot, spent = slot_of(place.venue, setting), trader.spent_raw(wallet.size_wei + wallet.again_wei)
-    first = PlannedBlock(
-        BUY_GAP_S,
-        (*steps, *hold, *start, *_buy_steps(trader, "buy", wallet.size_wei, limit)),
-        ((wallet.wallet, trader.funds_wei(gas)), (reader, WEI_PER_ETH)),
-        ((wallet.wallet, wallet.nonce),),
-        () if slot is None else ((slot.asset, slot.of(wallet.wallet), spent),),
-    )
-    again = _buy_steps(trader, "again", wallet.again_wei, limit) if wallet.again_wei else []
-    approving = _approvals(trader, attempts, 0)
-    held = [_quote_read(trader, "bought"), _token_read(trader)]
-    # In the blocks of the others' buys, so that the first attempt is not late.
-    empty = [PlannedBlock(BUY_GAP_S, ()), PlannedBlock(BUY_GAP_S, ())]
-    second, *between, last = crowd_buy_blocks(place, setting, environment, others) if others else empty
-    second = replace(second, steps=(*again, *held, *second.steps))
-    last = replace(last, steps=(*last.steps, *approving))
-    blocks = [first, second, *between, last]
-    if others_sell:
-        blocks += _sell_blocks(place, setting, environment, others)
-    passed_s = sum(block.delay_s for block in blocks) - BUY_GAP_S
-    if wallet.again_wei:
-        # The wait counts from the last buy on.
-        passed_s -= BUY_GAP_S
+    steps = () if sweep is None else (SimulatedStep("sweep", reader, sweep, policy.transfer_gas_limit),)
+    trader = CrowdTrader(place, setting, environment, seller.wallet, seller.label())
+    funded = replace(seller, sell_gas=len(attempts) * seller.sell_gas)
+    own, again, *_ = crowd_buy_blocks(place, setting, environment, [funded])
+    first = replace(own, delay_s=_BLOCK_S, steps=(*steps, *own.steps))
+    first = replace(first, balances=(*first.balances, (reader, WEI_PER_ETH)))
+    second, *between, last = crowd_buy_blocks(place, setting, environment, others)
+    second = replace(second, steps=(*again.steps, *second.steps))
+    last = replace(last, steps=(*last.steps, *_approvals(trader, attempts, 0)))
+    sells = _sell_blocks(place, setting, environment, others if others_sell else ())
+    plan, passed_s = [first, second, *between, last, *sells], _BLOCK_S * len(sells)
     for number, attempt in enumerate(attempts):
         delay_s = max(1, attempt.after_s - passed_s)
-        blocks.append(_attempt_block(trader, attempts, number, sell_gas, delay_s))
+        plan.append(_attempt_block(trader, attempts, number, seller.sell_gas, delay_s))
         passed_s += delay_s
-    return Plan(environment, tuple(blocks))
+    return Plan(environment, (*plan, _left_block([trader])))
 
 
 def _approvals(trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int) -> list[SimulatedStep]:
@@ -361,7 +350,7 @@ def _approvals(trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int) 
 def _attempt_block(
     trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int, sell_gas: int, delay_s: int
 ) -> PlannedBlock:
-    """A sell, between reads of the seller's balances, and the approvals for the next one."""
+    """A sell, between reads of the seller's money, and the approvals for the next one."""
     attempt, setting, env = attempts[number], trader.setting, trader.environment
     first: list[SimulatedStep] = []
     if attempt.others_buy:
@@ -370,10 +359,8 @@ def _attempt_block(
     steps = (
         *first,
         _quote_read(trader, f"before-{number}"),
-        _held_read(trader, f"had-{number}"),
         trader.step(f"sell-{number}", sell_calls(trader, attempt.raw)[-1], attempt.gas or sell_gas),
         _quote_read(trader, f"after-{number}"),
-        _held_read(trader, f"left-{number}"),
         *_approvals(trader, attempts, number + 1),
     )
     return PlannedBlock(delay_s, steps, ((env.receiver, WEI_PER_ETH),) if first else ())
@@ -383,6 +370,7 @@ def company_plan(
     place: VenuePlace,
     setting: Setting,
     environment: Environment,
+    size: Size,
     amount_raw: int,
     bought: CompletedBuy,
     members: tuple[Member, ...],
@@ -390,15 +378,14 @@ def company_plan(
 ) -> Plan:
     """Isolation round: the crowd buys as in the sell round, and then only these of it try to sell all they
     have, each in blocks of its own: a wallet may be marked by the block of its buy."""
-    first = buy_block(place, setting, environment, "probe", amount_raw, bought.gas)
+    first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     tries = {member: company_attempts(member, setting.policy) for member in sellers}
     gas = {seller.number: len(tries[seller]) * seller.sell_gas for seller in sellers}
     funded = [replace(member, sell_gas=gas.get(member.number, member.sell_gas)) for member in members]
     *blocks, last = crowd_buy_blocks(place, setting, environment, funded)
     traders = {member: company_trader(place, setting, environment, member) for member in sellers}
     approving = [step for member, trader in traders.items() for step in _approvals(trader, tries[member], 0)]
-    held = [replace(_token_read(trader), label=f"{trader.label}-held") for trader in traders.values()]
-    plan = [first, *blocks, replace(last, steps=(*last.steps, *approving, *held))]
+    plan = [first, *blocks, replace(last, steps=(*last.steps, *approving))]
     passed_s = 0
     for number in range(max(map(len, tries.values()))):
         for member, trader in traders.items():
@@ -406,7 +393,12 @@ def company_plan(
                 delay_s = max(1, tries[member][number].after_s - passed_s)
                 plan.append(_attempt_block(trader, tries[member], number, member.sell_gas, delay_s))
                 passed_s += delay_s
-    return Plan(environment, tuple(plan))
+    return Plan(environment, (*plan, _left_block(traders.values())))
+
+
+def _left_block(traders: Iterable[CrowdTrader]) -> PlannedBlock:
+    """Reads what each still holds, after all attempts."""
+    return PlannedBlock(_BLOCK_S, tuple(_token_read(trader) for trader in traders))
 
 
 def company_trader(
@@ -414,7 +406,7 @@ def company_trader(
 ) -> CrowdTrader:
     """A wallet of the crowd that sells all it has by the usual route."""
     wallet = replace(member.wallet, way="usual", share_bps=BPS)
-    return CrowdTrader(place, setting, environment, wallet, f"m{member.number}")
+    return CrowdTrader(place, setting, environment, wallet, member.label())
 
 
 def company_attempts(member: Member, policy: Policy) -> tuple[Attempt, ...]:
@@ -429,28 +421,25 @@ def company_attempts(member: Member, policy: Policy) -> tuple[Attempt, ...]:
     )
 
 
-_MAX_SELLING = 7
-"""With the blocks of buys before them these take twelve seconds: the first attempt comes a second later."""
+_SELL_BLOCKS = 8
+"""They end before the first attempt, which comes after ``later_s``."""
 
 
 def _sell_blocks(
     place: VenuePlace, setting: Setting, environment: Environment, others: tuple[Member, ...]
 ) -> list[PlannedBlock]:
-    """Sells of a few of the others, each in a block of its own: some tokens allow one trade a block."""
-    blocks = []
-    for member in others[:_MAX_SELLING]:
+    """Sells of all the others: of each of the first in a block of its own, since some tokens allow one trade
+    a block, and of the rest in the last one. As many blocks where nobody sells."""
+    blocks: list[list[SimulatedStep]] = [[] for _ in range(_SELL_BLOCKS)]
+    for number, member in enumerate(others):
         plain = replace(member.wallet, way="usual", approves_all=False, share_bps=BPS)
-        trader = CrowdTrader(place, setting, environment, plain, f"m{member.number}")
+        trader = CrowdTrader(place, setting, environment, plain, member.label())
         *approvals, sell = sell_calls(trader, max(1, member.held_raw))
         limit = setting.policy.approve_gas_limit
-        steps = [trader.step(f"approve-{n}", call, limit) for n, call in enumerate(approvals)]
-        steps.append(trader.step("sell-0", sell, member.sell_gas))
-        blocks.append(PlannedBlock(BUY_GAP_S, tuple(steps)))
-    return blocks
-
-
-def _held_read(trader: CrowdTrader, name: str) -> SimulatedStep:
-    return token_read(f"{trader.label}-{name}", trader.setting, trader.environment, trader.wallet.wallet)
+        block = blocks[min(number, _SELL_BLOCKS - 1)]
+        block += [trader.step(f"approve-{n}", call, limit) for n, call in enumerate(approvals)]
+        block.append(trader.step("sell-0", sell, member.sell_gas))
+    return [PlannedBlock(_BLOCK_S, tuple(block)) for block in blocks]
 
 
 def plain_wallet(wallet: Address, nonce: int, size_wei: int, after_s: int) -> CrowdWallet:

@@ -39,6 +39,9 @@ class Setting:
     policy: Policy
     slots: tuple[BalanceSlot, ...] = ()
     """Storage slots of money balances that are overridden, because no swap brings that money."""
+    crowd_gaps_s: tuple[int, ...] = ()
+    """Seconds before each block of the crowd's buys, of which the last has second buys only; empty: no crowd
+    trades."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Priced(NamedTuple):
 class Swapped(NamedTuple):
     """A swap as the pool sees it: a positive amount was paid in, a negative one paid out. ``sender``: the
     caller of the pool; ``recipient``: who was paid, where the log has it. Price, liquidity and tick are those
-    after the swap."""
+    after the swap. ``fee_pips``: what the pool's own fee took, where the log has it."""
 
     at: str
     amount0: int
@@ -48,6 +48,7 @@ class Swapped(NamedTuple):
     tick: int
     sender: Address
     recipient: Address | None
+    fee_pips: int | None = None
 
 
 class HookFeeTaken(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-28"
+    version: str = "2026-11-29"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -78,12 +78,16 @@ class Policy:
         (10**18, 3 * 10**18),
     )
     """The crowd's buys are drawn between these bounds, smallest first."""
-    crowd_counts: tuple[int, ...] = (13, 6, 4, 2, 2)
-    """How many are drawn between each pair of bounds. Most are small, so that most trade in a thin pool."""
+    crowd_largest_wei: int = 3 * 10**18
+    """One more wallet trades alone, for nearly so much, or for as much as a crowd may, where that is less."""
+    crowd_counts: tuple[int, ...] = (13, 6, 4, 2, 1)
+    """How many are drawn between each pair of bounds. Where the venue is too thin, all sizes shrink."""
     crowd_purse_wei: tuple[int, int] = (5 * 10**15, 30 * 10**18)
     """The least and the most eth that a wallet of the crowd holds beyond its buys."""
     crowd_most_tip_wei: int = 3 * 10**9
     crowd_buy_blocks: int = 4
+    crowd_gaps_s: tuple[int, int] = (1, 60)
+    """The bounds of the drawn times before each block of the crowd's buys."""
     crowd_depth_divisor: int = 10
     """Together the crowd buys for at most this part of the venue's depth."""
     crowd_gas_limit: int = 1_000_000

@@ -1,7 +1,7 @@
 """Reads what a venue's crowd met. A wallet that met anything else than the main one is tried alone, with one
 difference at a time, so that the sentence names the cause. Losses are in bps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from roundtrip.domain.base.policy import Policy
@@ -15,15 +15,16 @@ from .evidence import (
     Difference,
     IsolatedTrade,
     Missing,
+    NotTried,
     RefusedCall,
     Sold,
 )
 from .sales import Sale, SellResult, sell_result
 
-Choice = Literal["size", "time", "share", "pieces", "route", "approval", "tip"]
+Choice = Literal["size", "time", "share", "pieces", "route", "approval", "tip", "code"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 """The differences that a trader chooses."""
-Fate = Literal["wallet", "others", "others sold"]
+Fate = Literal["blocks", "wallet", "others", "others sold"]
 """The differences that a trader does not choose."""
 _FATES: tuple[Fate, ...] = get_args(Fate)
 _TRAPS: tuple[str, ...] = (*_FATES, "company")
@@ -50,7 +51,7 @@ class MainSells:
 
     def losses_bps(self) -> tuple[int | None, int | None, int | None]:
         """What each sell lost of the price, without what growth of the balance gave back: the crowd sells no
-        more than it bought. None where the main wallet did not sell all."""
+        more than it bought. None where the main wallet did not sell."""
         sells = zip((self.soon, self.hour, self.day), self.grown_bps, strict=True)
         soon, hour, day = (_price_loss_bps(sell, grown) for sell, grown in sells)
         return soon, hour, day
@@ -76,9 +77,11 @@ class MainSells:
 
 
 def _price_loss_bps(sell: SellResult, grown_bps: int) -> int | None:
-    if not isinstance(sell, Sale) or not sell.whole:
+    """What of it all was not sold counts as lost, as in ``taken_bps``."""
+    if not isinstance(sell, Sale):
         return None
-    return BPS - (BPS - sell.loss_bps) * BPS // max(BPS, grown_bps)
+    share_bps = BPS if sell.whole else sell.share_bps
+    return BPS - (BPS - sell.loss_bps) * share_bps // max(BPS, grown_bps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +100,29 @@ class CrowdFinding:
 class CrowdReading:
     """The crowd of a venue. ``trapped``: wallets that bought there cannot sell, and could not have known.
     ``loss_bps``: the most that such a wallet loses. ``differing``: how many met something else; ``traded``:
-    how many traded. ``largest_wei``: the largest size that sold in one sale; 0: none. ``refused``: how many
-    bought and could not sell half of what they asked for; ``sold``: how many could."""
+    how many of the ``drawn`` ones bought; ``starved``: how many did not for want of gas. ``largest_wei``: the
+    largest size that sold in one sale; 0: none. ``refused``: how many bought and could not sell half of what
+    they asked for; ``sold``: how many could."""
 
     traded: int
+    drawn: int
     differing: int
-    left_out: int
     findings: tuple[CrowdFinding, ...]
     trapped: bool | Missing
     loss_bps: int
     largest_wei: int
     refused: int
     sold: int
+    starved: int = 0
 
     def warns(self) -> bool:
-        """True where any wallet met something else."""
-        return self.differing > 0
+        """True where any wallet met something else, or fewer than half could trade: they found nothing."""
+        return self.differing > 0 or self.is_thin()
+
+    def is_thin(self) -> bool:
+        """True where fewer than half of the drawn wallets traded, but for those whose gas did not suffice: a
+        dear token is no trap."""
+        return 2 * self.traded < self.drawn - self.starved
 
     def trap(self) -> CrowdFinding | None:
         """The finding that makes it a trap."""
@@ -137,7 +147,7 @@ def _differs(trade: CrowdTrade, main: MainSells, policy: Policy) -> bool:
         return False
     if isinstance(outcome, RefusedCall) and _is_settled_short(outcome, trade.wallet):
         return False
-    if isinstance(outcome, Missing) and outcome.fault == "node":
+    if isinstance(outcome, NotTried) or (isinstance(outcome, Missing) and outcome.fault == "node"):
         return False
     if expected_bps is None:
         return False
@@ -152,13 +162,14 @@ def _is_settled_short(refused: RefusedCall, wallet: CrowdWallet) -> bool:
 
 
 def taken_bps(sale: CrowdSale) -> int:
-    """What was taken on the way to and from the venue, of both trades together. What the venue itself keeps
-    and how the price moved do not count."""
+    """What was taken on the way to and from the venue, of both trades together, and by the pool's fee where
+    each swap has another. What else the venue keeps and how the price moved do not count."""
     kept = BPS * BPS
     for arrived, left in (
         (sale.received_raw, sale.given_raw),
         (sale.taken_raw, sale.planned_raw),
         (sale.back_raw, sale.paid_raw),
+        (BPS - sale.pool_bps, BPS),
     ):
         kept = kept * min(max(0, arrived), left) // left if left > 0 else 0
     return BPS - kept // BPS
@@ -181,16 +192,29 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         gap = gap or Missing("node", "it is unknown why another wallet met something else")
     trapped: bool | Missing = any(map(is_trap, findings))
     return CrowdReading(
-        traded=sum(not isinstance(trade.outcome, Missing) for trade in crowd.trades),
+        traded=sum(_has_bought(trade.outcome) for trade in crowd.trades),
+        drawn=len(crowd.trades),
         differing=len(numbers),
-        left_out=crowd.left_out,
         findings=tuple(findings),
         trapped=trapped or gap or False,
         loss_bps=max((f.loss_bps for f in findings if f.cause in _TRAPS), default=0),
         largest_wei=_largest_wei(crowd),
         refused=sum(_is_refused(trade) for trade in crowd.trades),
         sold=sum(_sold_half(trade.outcome) for trade in crowd.trades),
+        starved=sum(_is_starved(trade.outcome, policy) for trade in crowd.trades),
     )
+
+
+def _is_starved(outcome: object, policy: Policy) -> bool:
+    """True where the buy used up its gas: a pool may give a reason of its own then, and keep a part of it."""
+    is_dear = isinstance(outcome, RefusedCall) and 4 * outcome.gas >= 3 * policy.crowd_gas_limit
+    return outcome == NotTried("gas") or (is_dear and not _has_bought(outcome))
+
+
+def _has_bought(outcome: object) -> bool:
+    if isinstance(outcome, RefusedCall):
+        return outcome.step not in ("fund", "buy", "arrive")
+    return not isinstance(outcome, Missing | NotTried)
 
 
 def _sold_half(outcome: object) -> bool:
@@ -265,6 +289,15 @@ def _finding(
 
 
 def _blame(trade: CrowdTrade, cause: Cause, outcome: object, policy: Policy) -> CrowdFinding:
+    """What the isolated trade met; where that is milder than what it met in company, for what it is or for
+    what others did, that counts: fewer others may have sold."""
+    finding = _blame_alone(trade, cause, outcome, policy)
+    if cause in _TRAPS and isinstance(trade.outcome, CrowdSale):
+        finding = replace(finding, loss_bps=max(finding.loss_bps, taken_bps(trade.outcome)))
+    return finding
+
+
+def _blame_alone(trade: CrowdTrade, cause: Cause, outcome: object, policy: Policy) -> CrowdFinding:
     if isinstance(outcome, RefusedCall):
         return CrowdFinding(trade, cause, True, BPS, outcome)
     assert isinstance(outcome, Sold)

@@ -19,12 +19,23 @@ _AFTER: dict[Cause, str] = {
 }
 
 
+_SELLS: dict[Cause, str] = {
+    **_AFTER,
+    "blocks": " some blocks after the buy",
+    "approval": " after an unlimited approval",
+    "code": " by a wallet with code (EIP-7702)",
+    "together": " that differed in several ways from the usual one",
+}
+
+
 def trap_text(crowd: CrowdReading) -> str:
     """The sentence for a token that some wallets cannot sell; empty where the crowd shows no trap. Without
     its full stop and its reason. A crowd is compared with a wallet that traded alone and sold."""
     finding = crowd.trap()
     if finding is None:
         return ""
+    if finding.cause == "blocks":
+        return "It sells in the blocks right after the buy, and some blocks later not: not within a day"
     if finding.cause in _AFTER:
         after = _AFTER[finding.cause].replace("have", "had")
         return f"A wallet alone could sell it, but not{after}: not now, not within a day"
@@ -79,12 +90,15 @@ def differing_text(crowd: CrowdReading, route: str) -> str:
     clauses = [_clause(finding, crowd, route) for finding in by_cause.values()]
     if not clauses and crowd.differing:
         clauses = [f"{_count(crowd, refused=False)} met something else"]
+    if crowd.is_thin():
+        clauses.append(f"only {crowd.traded} of {format_count(crowd.drawn, 'test wallet')} could trade")
     return ", and ".join(clauses)
 
 
 def _plainness(finding: CrowdFinding) -> tuple[int, int]:
     """Of findings with one cause the smallest size and the earliest time come first."""
-    return finding.trade.wallet.size_wei, finding.trade.wallet.after_s
+    trade = finding.trade
+    return trade.wallet.size_wei, trade.wallet.after_s + trade.late_s
 
 
 def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
@@ -95,25 +109,21 @@ def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
         sold = f"; the largest that sold cost {format_eth(crowd.largest_wei)}" if crowd.largest_wei else ""
         return f"a sell of what {format_eth(wallet.size_wei + wallet.again_wei)} buys {met}{sold}"
     if finding.cause == "time":
-        return f"a sell {format_duration(wallet.after_s)} after the buy {met}"
+        return f"a sell {format_duration(wallet.after_s + finding.trade.late_s)} after the buy {met}"
     if finding.cause == "share":
         return f"a sell of {format_percent(wallet.share_bps)} of it {met}"
     if finding.cause == "pieces":
         return f"one of ten sells over a day {met}"
     if finding.cause == "route":
         return f"a sell through {route} {met}"
-    if finding.cause == "approval":
-        return f"a sell after an unlimited approval {met}"
     if finding.cause == "tip":
         return f"a sell with a tip of {format_gas_price(wallet.tip_wei)} {met}"
     if finding.cause == "not alone":
         what = "could not sell" if finding.refused else "got less"
         count = _count(crowd, finding.refused)
         return f"{count} {what}{why} while others traded, and alone they did not meet that"
-    if finding.cause == "together":
-        return f"a sell that differed in several ways from the usual one {met}"
-    if finding.cause in _AFTER:
-        return f"a sell{_AFTER[finding.cause]} {met}"
+    if finding.cause in _SELLS:
+        return f"a sell{_SELLS[finding.cause]} {met}"
     return f"a sell by {_count(crowd, finding.refused)} {met}"
 
 

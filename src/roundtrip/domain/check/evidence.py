@@ -15,7 +15,6 @@ class Missing:
     """An unknown piece. ``node``: trying again may help. ``token``: the token caused it."""
 
     wire: ClassVar[str] = "Missing"
-
     fault: Literal["node", "token"]
     why: str
 
@@ -33,7 +32,6 @@ class Environment:
     """
 
     wire: ClassVar[str] = "Environment"
-
     buyer: Address
     receiver: Address
     reader: Address
@@ -59,7 +57,6 @@ class TokenFacts:
     """The token's answers about itself. None: it gave no such answer."""
 
     wire: ClassVar[str] = "TokenFacts"
-
     code_bytes: int | Missing
     name_data: str | Missing | None
     symbol_data: str | Missing | None
@@ -75,7 +72,6 @@ class QuoteHop:
     """One v3 pool on the route from weth to a quote: the asset it leads to, and its fee."""
 
     wire: ClassVar[str] = "Hop"
-
     to: Address
     fee_pips: int
 
@@ -86,7 +82,6 @@ class QuoteRate:
     route to it through v3 pools, starting at weth."""
 
     wire: ClassVar[str] = "QuoteRate"
-
     asset: Address
     units_per_eth_raw: int
     route: tuple[QuoteHop, ...]
@@ -103,7 +98,6 @@ class MarketRates:
     """
 
     wire: ClassVar[str] = "Market"
-
     block_number: int
     usdg_per_eth_raw: int | Missing
     pool_fee_pips: int | None
@@ -119,7 +113,6 @@ class Curve:
     """
 
     wire: ClassVar[str] = "Curve"
-
     quote_raw: int
     token_raw: int
     real_quote_raw: int
@@ -141,7 +134,6 @@ class LaunchRecord:
     ``hook_fee_bps`` is of the pool that it has or will have."""
 
     wire: ClassVar[str] = "Launch"
-
     phase: LaunchPhase
     curve: Address
     deployer: Address
@@ -168,7 +160,6 @@ class PoolLaunch:
     ``threshold_raw``, is in the pool; None: the factory does not state it."""
 
     wire: ClassVar[str] = "PoolLaunch"
-
     deployer: Address
     quote_address: Address
     pool_fee_pips: int
@@ -194,7 +185,6 @@ class DeployerRecord:
     tokens of; the amounts of this token that it got and sold."""
 
     wire: ClassVar[str] = "Deployer"
-
     launches: int
     graduated: int
     sold_own: int
@@ -214,7 +204,6 @@ class CompletedBuy:
     """
 
     wire: ClassVar[str] = "Bought"
-
     paid_raw: int
     received_raw: int
     offered_raw: int
@@ -232,7 +221,6 @@ class RefusedCall:
     ``reason`` is the decoded, untrusted text."""
 
     wire: ClassVar[str] = "Refused"
-
     step: Literal["fund", "buy", "arrive", "approve", "transfer", "sell"]
     reason: str | None
     gas: int
@@ -250,7 +238,6 @@ class Sold:
     """
 
     wire: ClassVar[str] = "Sold"
-
     paid_raw: int
     held_raw: int
     planned_raw: int
@@ -270,7 +257,6 @@ class EnvironmentBuy:
     """One buy of the buy round, alone on the pinned state."""
 
     wire: ClassVar[str] = "Buy"
-
     size: Size
     environment: int
     outcome: BuyOutcome
@@ -283,7 +269,6 @@ class Probe:
     venue's second route. ``nearly all``: the largest part that sells, of those that the policy tries."""
 
     wire: ClassVar[str] = "Probe"
-
     size: Size
     delay_s: int
     share_bps: int
@@ -296,7 +281,6 @@ class ProbeCell:
     """A probe and its outcome."""
 
     wire: ClassVar[str] = "Cell"
-
     probe: Probe
     outcome: CellOutcome
 
@@ -308,7 +292,6 @@ class HookCarry:
     transfers from a hook's fee on swaps."""
 
     wire: ClassVar[str] = "Carried"
-
     moved_raw: int
     arrived_raw: int
     received_raw: int
@@ -323,11 +306,11 @@ sales over the day."""
 class CrowdWallet:
     """A drawn wallet that trades among others. ``purse_wei``: eth beyond what its buys cost; it also holds
     ``weth_wei`` and ``usdg_raw``. It buys for ``size_wei``, and later for ``again_wei`` (0: not again), worth
-    in the venue's quote. It sells ``share_bps`` of that ``after_s`` after its last buy.
+    in the venue's quote. It sells ``share_bps`` of that ``after_s`` after its last buy. ``delegates``: it has
+    code, the designator of an EIP-7702 delegation.
     """
 
     wire: ClassVar[str] = "CrowdWallet"
-
     wallet: Address
     nonce: int
     size_wei: int
@@ -340,6 +323,7 @@ class CrowdWallet:
     after_s: int
     share_bps: int
     way: CrowdWay
+    delegates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,35 +331,46 @@ class CrowdSale:
     """A sale among others, from balances and the venue's own logs. The venue gave ``given_raw`` of the token,
     and ``received_raw`` arrived. Of ``planned_raw`` sold the venue got ``taken_raw``; it paid ``paid_raw``,
     and ``back_raw`` arrived. Others' trades move the price between buy and sell: a loss can only be read from
-    these pairs."""
+    these pairs. ``pool_bps``: what the pool's own fee took of both trades, by the pool's logs, where each
+    swap has its own; else 0."""
 
     wire: ClassVar[str] = "CrowdSale"
-
     given_raw: int
     received_raw: int
     planned_raw: int
     taken_raw: int
     paid_raw: int
     back_raw: int
+    pool_bps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NotTried:
+    """Why a drawn wallet did not trade: the venue is too thin for it, or a simulation has too little gas."""
+
+    wire: ClassVar[str] = "NotTried"
+    why: Literal["pool", "gas"]
 
 
 @dataclass(frozen=True, slots=True)
 class CrowdTrade:
-    """A wallet of the crowd and the outcome of its trade; RefusedCall: its buy or its sell was refused."""
+    """A wallet of the crowd and the outcome of its trade; RefusedCall: its buy or its sell was refused.
+    ``late_s``: so much later than drawn it sold, because each wait begins at the crowd's last buy."""
 
     wire: ClassVar[str] = "CrowdTrade"
-
     wallet: CrowdWallet
-    outcome: CrowdSale | RefusedCall | Missing
+    outcome: CrowdSale | RefusedCall | Missing | NotTried
+    late_s: int = 0
 
 
 Difference = Literal[
-    "as drawn", "wallet", "nearly all", "others", "others sold",
-    "size", "time", "share", "pieces", "route", "approval", "tip", "in company",
+    "as drawn", "blocks", "wallet", "nearly all", "others", "others sold",
+    "size", "time", "share", "pieces", "route", "approval", "tip", "code", "in company",
 ]  # fmt: skip
-"""In what an isolated trade differs from the main wallet's. ``as drawn``: in all that the wallet of the crowd
-does; ``wallet``: only in what the wallet is and has; ``nearly all``: in that it sells a thousandth less, as
-the next ones do; ``others``, ``others sold``: only in that others buy
+"""In what an isolated trade differs from the main wallet's. ``blocks``: only in that as many blocks and
+seconds pass as in company, which they do in all of these; ``as drawn``: in all that the wallet of the crowd
+does; ``wallet``: only in what the wallet is and has, its code aside; ``nearly all``: in that it sells a
+thousandth less, as the next ones do; ``others``, ``others sold``: only in that others buy
 before, or buy and sell; ``in company``: the whole crowd buys as it did, and then this wallet tries to sell,
 soon, after an hour and after a day; the rest: only in this choice."""
 
@@ -386,7 +381,6 @@ class IsolatedTrade:
     wallet is alone but for ``others``. Sold: ``held_raw`` as read after the buy."""
 
     wire: ClassVar[str] = "IsolatedTrade"
-
     of: int
     difference: Difference
     outcome: "CellOutcome"
@@ -394,14 +388,14 @@ class IsolatedTrade:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The crowd of one venue. ``left_out``: wallets that did not trade, because the venue is too thin or the
-    trades use too much gas. ``isolated``: empty where no wallet met anything else than the main one."""
+    """The crowd of one venue. ``isolated``: empty where no wallet met anything else than the main one.
+    ``share_bps``: each sold at most this share of what it holds, because the main wallet could not sell all;
+    else all that it was drawn to sell."""
 
     wire: ClassVar[str] = "Crowd"
-
     trades: tuple[CrowdTrade, ...]
-    left_out: int
     isolated: tuple[IsolatedTrade, ...] = ()
+    share_bps: int = BPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +408,6 @@ class VenueEvidence:
     less than all arrived at a v3 pool when all was sent to it; None: not measured."""
 
     wire: ClassVar[str] = "VenueEvidence"
-
     venue: Venue
     facts: PoolFacts | Missing
     buys: tuple[EnvironmentBuy, ...] = ()
@@ -449,7 +442,6 @@ class OwnerCall:
     """
 
     wire: ClassVar[str] = "OwnerCall"
-
     function: str
     passed: str
     by: Caller
@@ -468,7 +460,6 @@ class OwnerCalls:
     number of functions that were found and not tried."""
 
     wire: ClassVar[str] = "OwnerCalls"
-
     venue: int
     control: CellOutcome
     tried: tuple[OwnerCall, ...]
@@ -491,7 +482,6 @@ class AccountRights:
     """
 
     wire: ClassVar[str] = "AccountRights"
-
     venue: int
     control: CellOutcome
     accounts: int
@@ -510,7 +500,6 @@ class HolderSell:
     None: the first one succeeded, or was after a day already."""
 
     wire: ClassVar[str] = "HolderSell"
-
     holder: Address
     held_raw: int | None
     outcome: CellOutcome
@@ -525,7 +514,6 @@ class HolderSells:
     token or without tokens were not ``tried``."""
 
     wire: ClassVar[str] = "HolderSells"
-
     venue: int
     control: Sold
     known: int
@@ -548,7 +536,6 @@ class NumberSubstitution:
     ``controls``: sales that the copies, given the original's number, made as the originals did."""
 
     wire: ClassVar[str] = "NumberSubstitution"
-
     instruction: NumberInstruction
     number: int
     addresses: tuple[Address, ...]
@@ -568,7 +555,6 @@ class Evidence:
     """
 
     wire: ClassVar[str] = "Evidence"
-
     schema: int
     policy_version: str
     chain_id: int

@@ -270,7 +270,7 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
 
 def _is_recallable(recalled: tuple[RecalledWallet, ...], policy: Policy) -> bool:
     """True for at most as many wallets as a check reads, each drawn by a seed."""
-    numbers = range(MAIN_WALLET, sum(policy.crowd_counts))
+    numbers = range(MAIN_WALLET, sum(policy.crowd_counts) + 1)
     return len(recalled) <= MAX_RECALLED and all(
         _HASH.fullmatch(wallet.seed) and wallet.number in numbers for wallet in recalled
     )

@@ -45,13 +45,17 @@ from .candidates import Candidates, unseen_venues
 from .crowd import (
     WHOLE_CROWD,
     CrowdPart,
+    can_trade,
     crowd_blocks,
     crowd_parts,
     draw_crowd,
+    draw_gaps,
     fit_attempts,
+    fit_wallets,
     quote_crowd_buys,
     read_crowd_buys,
     recall_wallets,
+    room_raw,
 )
 from .facts import SIDE_SIZES, ask_facts_in_parts, plan_facts, side_results
 from .inputs import CheckInputs, Role, role_of
@@ -112,7 +116,13 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
         means=means,
         head=inputs.head,
         token=inputs.token,
-        setting=Setting(inputs.token, means.contracts, inputs.head.market, means.policy),
+        setting=Setting(
+            inputs.token,
+            means.contracts,
+            inputs.head.market,
+            means.policy,
+            crowd_gaps_s=draw_gaps(inputs.seed, means.policy) if inputs.crowd else (),
+        ),
         environments=environments.draw(inputs.seed, inputs.head, means.policy),
         meter=meter,
         deep=inputs.deep,
@@ -208,9 +218,11 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
             outcomes_of[trial] = _read_buy(run, trial, result, launch)
         refusal = outcomes.read_told(facts, f"pay-out-{number}")
         given_raw, bought = _given_raw(run, place, results[main]), outcomes_of[main]
-        wallets: tuple[CrowdWallet, ...] = ()
+        room = room_raw(run, place, pool, launch, bought)
+        wallets, alone = tuple[CrowdWallet, ...](), tuple[CrowdWallet, ...]()
         if run.crowd_seed is not None:
-            wallets = draw_crowd(run.crowd_seed, place, run.head, run.means.policy)
+            drawn = draw_crowd(run.crowd_seed, place, run.head, run.means.policy)
+            wallets, alone = (fit_wallets(run, place, part, room) for part in (drawn[:-1], drawn[-1:]))
         venues.append(
             VenueTrial(
                 place,
@@ -220,7 +232,8 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
                 given_raw,
                 wallets,
                 crowd_parts=crowd_parts(run, bought, wallets) if isinstance(bought, CompletedBuy) else 1,
-                recalled_wallets=recall_wallets(run, place, pool, launch),
+                recalled_wallets=recall_wallets(run, place, room),
+                alone_wallets=alone,
             )
         )
     code = token_facts.read_simulated_code(facts)
@@ -357,7 +370,7 @@ def _read_crowd(
 
 def _is_to_measure(run: CheckSession, venue: VenueTrial, launch: AnyLaunch | Missing | None) -> bool:
     """True where a crowd is to trade, and the venue's formula does not say what its buys bring."""
-    if not venue.crowd_wallets or venue.main_size() != "probe":
+    if not venue.crowd_wallets or venue.main_size() != "probe" or not can_trade(run, venue):
         return False
     return quote_crowd_buys(run, venue, launch, ()) is None
 

@@ -1,5 +1,6 @@
 """The crowd of a venue: drawn wallets that differ as real ones do. They buy in the buy round and sell among
-others in the sell round; the isolation round tries those alone that met something else."""
+others in the sell round; one more trades for all that the venue's depth allows. The isolation round tries
+those alone that met something else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.buy_math import outputs_of_buys
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
+    BuyOutcome,
     CompletedBuy,
     CrowdWallet,
     CrowdWay,
@@ -27,6 +29,7 @@ from roundtrip.domain.check.evidence import (
     Missing,
 )
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
+from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.venues.abi import keccak
 
 from .session import CheckSession, VenueTrial
@@ -68,8 +71,14 @@ class _Draw:
         return [items[number] for number in sorted(keys, key=lambda number: keys[number])]
 
 
+def draw_gaps(seed: bytes, policy: Policy) -> tuple[int, ...]:
+    """The seconds before each block of the crowd's buys, as often 1 to 2 as 30 to 60."""
+    draw, (lowest_s, highest_s) = _Draw(seed, ""), policy.crowd_gaps_s
+    return tuple(draw.spread(f"gap {n}", lowest_s, highest_s) for n in range(policy.crowd_buy_blocks + 1))
+
+
 def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) -> tuple[CrowdWallet, ...]:
-    """The wallets, smallest first. Each sells in one of nine blocks; one in four buys twice."""
+    """The wallets, smallest first, of which the last trades alone. One in four of the others buys twice."""
     draw = _Draw(seed, place.venue.at() or "")
     sizes = sorted(
         draw.spread(f"size {lowest} {n}", lowest, highest)
@@ -84,6 +93,8 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
     takes_tips = head.dialect is None or not head.dialect.drops_tips
     ways = _ways(draw, len(sizes), bool(place.venue.traits.second_route))
     twice = set(draw.shuffle("twice", list(numbers))[: len(sizes) // 4])
+    plain_ones = [number for number in numbers if number != _PLAIN_AT and ways[number] == _USUAL]
+    delegating = draw.shuffle("delegates", plain_ones)[0]
     wallets = []
     for number, size_wei in zip(numbers, sizes, strict=True):
         way, share_bps = ways[number]
@@ -106,11 +117,15 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
                 after_s=times[number],
                 share_bps=share_bps,
                 way=way,
+                delegates=number == delegating,
             )
         )
     plain = wallets[_PLAIN_AT]
     wallets[_PLAIN_AT] = crowd_plans.plain_wallet(plain.wallet, plain.nonce, plain.size_wei, last_s)
-    return tuple(wallets)
+    largest_wei = policy.crowd_largest_wei * draw.between("alone size", 9000, BPS) // BPS
+    nonce = draw.between("alone nonce", 1, 300)
+    alone = crowd_plans.plain_wallet(draw.address("alone"), nonce, largest_wei, policy.later_s)
+    return (*wallets, alone)
 
 
 def _some(draw: _Draw, label: str, lowest: int, highest: int) -> int:
@@ -118,11 +133,17 @@ def _some(draw: _Draw, label: str, lowest: int, highest: int) -> int:
 
 
 def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
-    """When each sells, in seconds after its last buy: at the main wallet's times, and drawn ones."""
-    bounds = (policy.later_s + 30, policy.hour_s - 60), (4000, 20_000), (20_001, 40_000), (40_001, 62_000)
-    drawn = [draw.between(f"time {low}", low, high) for low, high in (*bounds, (62_001, 84_000))]
+    """When each sells, in seconds after its last buy: at the main wallet's times, and drawn ones, most of
+    them in the first hours."""
+    soon_s, hour_s = (policy.later_s + 30, policy.hour_s - 60), policy.hour_s
+    even = (soon_s, (hour_s + 100, 2 * hour_s), (2 * hour_s + 1, 3 * hour_s), (3 * hour_s + 1, 40_000))
+    drawn = [draw.between(f"time {low}", low, high) for low, high in (*even, (40_001, 84_000))]
+    drawn.insert(0, draw.spread("time spread", *soon_s))
     times = [policy.later_s] * 6 + [policy.hour_s] * 5 + [policy.day_s] * 5 + drawn * 2
     return (times * 2)[:count]
+
+
+_USUAL: tuple[CrowdWay, int] = ("usual", BPS)
 
 
 def _ways(draw: _Draw, count: int, two_routes: bool) -> dict[int, tuple[CrowdWay, int]]:
@@ -136,14 +157,49 @@ def _ways(draw: _Draw, count: int, two_routes: bool) -> dict[int, tuple[CrowdWay
         ways += [(route, BPS)] * 3
     others = [number for number in range(count - 1) if number != _PLAIN_AT]
     chosen = draw.shuffle("ways", others)
-    return dict.fromkeys(range(count), ("usual", BPS)) | dict(zip(chosen, ways, strict=False))
+    return dict.fromkeys(range(count), _USUAL) | dict(zip(chosen, ways, strict=False))
+
+
+def can_trade(run: CheckSession, trial: VenueTrial) -> bool:
+    """Whether the venue is deep enough for the smallest of its wallets."""
+    return all(
+        member_trader(run, trial.place, number, wallet).spent_raw(wallet.size_wei) > 0
+        for number, wallet in enumerate(trial.crowd_wallets)
+    )
+
+
+def fit_wallets(
+    run: CheckSession, place: VenuePlace, wallets: Sequence[CrowdWallet], most_raw: int
+) -> tuple[CrowdWallet, ...]:
+    """The wallets, with smaller sizes where together they would buy for more than ``most_raw`` of the venue's
+    quote: all by the same factor, so that every one trades. None where the venue has nothing for them."""
+    traders = [member_trader(run, place, number, wallet) for number, wallet in enumerate(wallets)]
+    wei = [(trader.wallet.size_wei, trader.wallet.again_wei) for trader in traders]
+    total_raw = sum(
+        trader.spent_raw(size) for trader, sizes in zip(traders, wei, strict=True) for size in sizes
+    )
+    if total_raw <= most_raw:
+        return tuple(wallets)
+    return tuple(
+        replace(
+            wallet,
+            size_wei=wallet.size_wei * most_raw // total_raw,
+            again_wei=wallet.again_wei * most_raw // total_raw,
+        )
+        for wallet in wallets
+    )
 
 
 def room_raw(
-    run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
+    run: CheckSession,
+    place: VenuePlace,
+    facts: PoolFacts | Missing,
+    launch: AnyLaunch | Missing | None,
+    main: BuyOutcome,
 ) -> int:
     """The most that the crowd may buy for, in base units of the venue's quote: a part of the venue's depth,
-    and of a curve a third of what it has left after the main wallet's buy, which comes first. So it stays
+    or as much as the main wallet's buy that the venue filled, where that is more, as in a pool that holds no
+    money yet. Of a curve at most a third of what it has left after that buy, which comes first. So it stays
     open also where wallets of earlier checks, for half as much, trade beside the crowd."""
     curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
     divisor = run.means.policy.crowd_depth_divisor
@@ -152,7 +208,10 @@ def room_raw(
         if isinstance(main_raw, Missing):
             return 0
         return min(curve.quote_raw // divisor, max(0, _until_closed_raw(curve) - main_raw) // 3)
-    return facts.quote_reserve_raw // divisor if isinstance(facts, PoolFacts) else 0
+    if not isinstance(facts, PoolFacts):
+        return 0
+    filled_raw = main.paid_raw if isinstance(main, CompletedBuy) and is_filled(main) else 0
+    return max(facts.quote_reserve_raw // divisor, filled_raw)
 
 
 def _until_closed_raw(curve: Curve) -> int:
@@ -161,26 +220,19 @@ def _until_closed_raw(curve: Curve) -> int:
     return curve.quote_raw * sellable // max(1, curve.reserved_raw)
 
 
-def recall_wallets(
-    run: CheckSession, place: VenuePlace, facts: PoolFacts | Missing, launch: AnyLaunch | Missing | None
-) -> tuple[CrowdWallet, ...]:
+def recall_wallets(run: CheckSession, place: VenuePlace, room_raw: int) -> tuple[CrowdWallet, ...]:
     """The wallets that earlier checks keep for this venue, smallest first. They trade in a simulation of
     their own: earlier proofs show their addresses, and a token that meets one could behave for all others.
-    Together they buy for at most half of what a crowd may."""
+    Together they buy for at most half of what a crowd may, ``room_raw``."""
     if run.crowd_seed is None:
         return ()
     known: dict[Address, CrowdWallet] = {}
-    spent_raw, most_raw = 0, room_raw(run, place, facts, launch) // 2
     for recalled in run.recalled:
-        if recalled.at != place.venue.at() or len(known) == run.means.policy.most_recalled:
-            continue
-        wallet = redraw_wallet(place, run.head, run.means.policy, recalled)
-        trader = member_trader(run, place, 0, wallet)
-        more_raw = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
-        if wallet.wallet not in known and spent_raw + more_raw <= most_raw:
-            known[wallet.wallet] = wallet
-            spent_raw += more_raw
-    return tuple(sorted(known.values(), key=lambda wallet: wallet.size_wei))
+        if recalled.at == place.venue.at() and len(known) < run.means.policy.most_recalled:
+            wallet = redraw_wallet(place, run.head, run.means.policy, recalled)
+            known.setdefault(wallet.wallet, wallet)
+    wallets = sorted(known.values(), key=lambda wallet: wallet.size_wei)
+    return fit_wallets(run, place, wallets, room_raw // 2)
 
 
 def redraw_wallet(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
 from roundtrip.chain.simulate.crowd_plans import Attempt, CrowdTrader, Member, part_attempts
-from roundtrip.chain.simulate.legs import VenuePlace
+from roundtrip.chain.simulate.legs import VenuePlace, size_wei
 from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.policy import Policy
@@ -23,12 +23,15 @@ from roundtrip.domain.check.evidence import (
     Difference,
     IsolatedTrade,
     Missing,
+    NotTried,
     RefusedCall,
+    Size,
 )
 from roundtrip.domain.check.refusals import POOL_GOT_LESS
 from roundtrip.domain.check.sales import Sale
 
-from .crowd import data_gas, doubt_balance, member_trader, quote_crowd_buys, room_raw
+from .crowd import can_trade, data_gas, doubt_balance, member_trader, quote_crowd_buys
+from .main_trips import amount_of_size
 from .session import CheckSession, PlanResult, VenueTrial
 
 _MIN_BUY_GAS, _MIN_SELL_GAS = 300_000, 400_000
@@ -40,30 +43,34 @@ _GENEROUS = 3
 
 @dataclass(frozen=True, slots=True)
 class CrowdSells:
-    """The part of the crowd that trades. ``refused``: wallets that could not buy; ``left_out``: the number of
-    those for whom the venue is too thin, or whose trades use too much gas."""
+    """The part of the crowd that trades. ``others``: wallets that could not buy, and those for which a
+    simulation has too little gas, or the venue is too thin."""
 
     members: tuple[Member, ...]
     buys: tuple[MemberBuys, ...]
-    refused: tuple[CrowdTrade, ...]
-    left_out: int
+    others: tuple[CrowdTrade, ...]
 
 
 def choose_sellers(
-    run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, main: CompletedBuy
+    run: CheckSession,
+    trial: VenueTrial,
+    launch: AnyLaunch | Missing | None,
+    main: CompletedBuy,
+    share_bps: int = BPS,
 ) -> CrowdSells | Missing:
-    """The smallest wallets, as many as the venue's depth and a simulation's gas allow. A token that shrinks
-    while it is held leaves each a smaller part to sell. Missing where the crowd's buys are not known."""
+    """The wallets that could buy. A token that shrinks while it is held leaves each a smaller part to sell,
+    of which it sells ``share_bps`` at most. Missing where the crowd's buys are not known."""
     if isinstance(trial.facts, Missing):
         return trial.facts
-    wallets = trial.crowd_wallets[: _affordable(run, trial, launch)]
-    left_out = len(trial.crowd_wallets) - len(wallets)
-    crowd = trial.crowd or quote_crowd_buys(run, trial, launch, wallets)
-    if isinstance(crowd, Missing) or crowd is None:
-        return crowd or Missing("node", "the crowd's buys were not measured")
+    wallets = trial.crowd_wallets
+    if not can_trade(run, trial):
+        return CrowdSells((), (), tuple(CrowdTrade(wallet, NotTried("pool")) for wallet in wallets))
+    crowd = trial.crowd or quote_crowd_buys(run, trial, launch, wallets) or _guess_buys(run, trial, main)
+    if isinstance(crowd, Missing):
+        return crowd
     policy = run.means.policy
     members, bought, refused = [], [], []
-    for number, (wallet, buys) in enumerate(zip(wallets, crowd.buys[: len(wallets)], strict=True)):
+    for number, (wallet, buys) in enumerate(zip(wallets, crowd.buys, strict=True)):
         trader = member_trader(run, trial.place, number, wallet)
         if not isinstance(buys, MemberBuys):
             refused.append(CrowdTrade(wallet, buys))
@@ -72,10 +79,24 @@ def choose_sellers(
         sell_gas = min(trader.gas_limit(), max(_MIN_SELL_GAS, buys.gas * 3))
         if wallet.nonce % _GENEROUS == 0:
             sell_gas = trader.gas_limit()
-        held_raw = buys.received_raw * _kept_bps(main, _last_s(wallet, policy), policy) // BPS
+        kept_bps = _kept_bps(main, _last_s(wallet, policy), policy)
+        held_raw = buys.received_raw * kept_bps // BPS * share_bps // BPS
         members.append(Member(number, wallet, held_raw, buy_gas, sell_gas))
         bought.append(buys)
-    return give_gas(run, CrowdSells(tuple(members), tuple(bought), tuple(refused), left_out), 0)
+    return give_gas(run, CrowdSells(tuple(members), tuple(bought), tuple(refused)), 0)
+
+
+def _guess_buys(run: CheckSession, trial: VenueTrial, main: CompletedBuy) -> CrowdBuys:
+    """Where no formula says what the buys bring, nine tenths of the main wallet's share are planned, and then
+    what they really brought is measured."""
+    buys = []
+    for number, wallet in enumerate(trial.crowd_wallets):
+        trader = member_trader(run, trial.place, number, wallet)
+        spent_raw = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
+        raw = main.received_raw * spent_raw * 9 // (10 * max(1, main.offered_raw))
+        # No venue gives that much, so measure_sellers always measures these.
+        buys.append(MemberBuys(2 * trial.main_given_raw + 2 * main.received_raw + raw, raw, main.gas))
+    return CrowdBuys(trial.crowd_wallets, tuple(buys))
 
 
 def limits_gas(run: CheckSession, sells: CrowdSells, main: CompletedBuy) -> int:
@@ -102,40 +123,10 @@ def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells
             gas += more_gas
             members.append(replace(member, sell_gas=sell_gas))
             bought.append(buys)
-    left_out = sells.left_out + len(sells.members) - len(members)
-    return replace(sells, members=tuple(members), buys=tuple(bought), left_out=left_out)
-
-
-def choose_recalled(
-    run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, main: CompletedBuy
-) -> CrowdSells | Missing:
-    """The wallets of earlier checks. Where no formula says what their buys bring, nine tenths of the main
-    wallet's share are planned, and then what they really brought is measured."""
-    recalled = replace(trial, crowd_wallets=trial.recalled_wallets, crowd=None)
-    wallets = trial.recalled_wallets
-    if trial.crowd is not None:
-        spent = [
-            trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
-            for number, wallet in enumerate(wallets)
-            for trader in [member_trader(run, trial.place, number, wallet)]
-        ]
-        raws = [main.received_raw * raw * 9 // (10 * max(1, main.offered_raw)) for raw in spent]
-        # No venue gives that much, so measure_sellers always measures these.
-        buys = tuple(MemberBuys(2 * trial.main_given_raw + raw, raw, main.gas) for raw in raws)
-        recalled = replace(recalled, crowd=CrowdBuys(wallets, buys))
-    return choose_sellers(run, recalled, launch, main)
-
-
-def _affordable(run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None) -> int:
-    """How many of the wallets buy for at most the policy's part of the venue's depth, and do not close a
-    curve."""
-    spent_raw, most_raw = 0, room_raw(run, trial.place, trial.facts, launch)
-    for number, wallet in enumerate(trial.crowd_wallets):
-        trader = member_trader(run, trial.place, number, wallet)
-        spent_raw += trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
-        if spent_raw > most_raw:
-            return number
-    return len(trial.crowd_wallets)
+    chosen = {member.number for member in members}
+    starved = (member.wallet for member in sells.members if member.number not in chosen)
+    others = (*sells.others, *(CrowdTrade(wallet, NotTried("gas")) for wallet in starved))
+    return replace(sells, members=tuple(members), buys=tuple(bought), others=others)
 
 
 def _kept_bps(main: CompletedBuy, until_s: int, policy: Policy) -> int:
@@ -165,13 +156,20 @@ def _last_s(wallet: CrowdWallet, policy: Policy) -> int:
     return policy.day_s if wallet.way == "pieces" else wallet.after_s
 
 
-def crowd_plan(
-    run: CheckSession, place: VenuePlace, main_raw: int, main: CompletedBuy, sells: CrowdSells
-) -> Plan:
+def crowd_plan(run: CheckSession, trial: VenueTrial, sells: CrowdSells) -> Plan:
     """The simulation of the crowd's buys and sells."""
-    return crowd_plans.crowd_sell_plan(
-        place, run.setting, run.environments[0], "probe", main_raw, main, sells.members
-    )
+    size, amount_raw, main = _main_buy(run, trial)
+    env = run.environments[0]
+    return crowd_plans.crowd_sell_plan(trial.place, run.setting, env, size, amount_raw, main, sells.members)
+
+
+def _main_buy(run: CheckSession, trial: VenueTrial) -> tuple[Size, int, CompletedBuy]:
+    """The judged size, what it pays, and its outcome."""
+    size = trial.main_size()
+    assert size is not None
+    main = trial.completed_buy(size)
+    assert main is not None
+    return size, amount_of_size(run, trial, size, run.environments[0]), main
 
 
 def read_crowd_sells(
@@ -187,13 +185,14 @@ def read_crowd_sells(
         trader = member_trader(run, place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
         outcome = crowd_outcomes.read_trade(result, trader, buys, amounts)
-        trades.append(CrowdTrade(member.wallet, outcome or _GAVE_LESS))
-    short = [trade for trade in trades if trade.outcome is _GAVE_LESS]
-    if 2 * len(short) <= len(trades):
-        trades = [trade for trade in trades if trade.outcome is not _GAVE_LESS]
-        return Crowd((*trades, *sells.refused), sells.left_out + len(short))
+        late_s = crowd_plans.late_s(member, run.setting)
+        trades.append(CrowdTrade(member.wallet, outcome or _GAVE_LESS, late_s))
+    short = sum(trade.outcome is _GAVE_LESS for trade in trades)
     # A token that moves the price while others buy must not hide its refusals so.
-    return Crowd((*trades, *sells.refused), sells.left_out)
+    if 2 * short <= len(trades):
+        pool = NotTried("pool")
+        trades = [replace(trade, outcome=pool) if trade.outcome is _GAVE_LESS else trade for trade in trades]
+    return Crowd((*trades, *sells.others))
 
 
 _GAVE_LESS = Missing("token", "the venue gave less than its formula says")
@@ -249,15 +248,13 @@ def _is_short(
 @dataclass(frozen=True, slots=True)
 class Isolation:
     """One trade of the isolation round: of trade ``of``, with one difference. Without attempts it is the main
-    wallet's probe in pieces. ``sell_gas`` and ``buy_gas``: the gas limit of each attempt, and of each buy."""
+    wallet's probe in pieces."""
 
     of: int
     difference: Difference
-    wallet: CrowdWallet
+    seller: Member
     attempts: tuple[Attempt, ...]
     others: tuple[Member, ...] = ()
-    sell_gas: int = crowd_plans.ALONE_GAS
-    buy_gas: int = crowd_plans.ALONE_GAS
 
 
 def isolations(
@@ -265,7 +262,7 @@ def isolations(
     crowd: Crowd,
     parts: Sequence[CrowdSells],
     main_sells: MainSells,
-    main: CompletedBuy,
+    main: tuple[Size, CompletedBuy],
     recalled: Sequence[CrowdSells] = (),
 ) -> list[Isolation]:
     """The trades that find out why some wallets met something else than the main one; empty: none did.
@@ -274,14 +271,17 @@ def isolations(
     numbers = differing(crowd, main_sells, policy)
     members = [member for sells in parts for member in sells.members]
     most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in members)))
-    buy_gas = max((_MIN_BUY_GAS, main.gas * 3 // 2, *(member.buy_gas for member in members)))
+    buy_gas = max((_MIN_BUY_GAS, main[1].gas * 3 // 2, *(member.buy_gas for member in members)))
     others = tuple(member for sells in recalled for member in sells.members)
     asked = list[Isolation]()
     for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]:
         wallet = crowd.trades[number].wallet
         own = next((sells for sells in parts if any(m.wallet == wallet for m in sells.members)), parts[0])
-        asked += _isolations_of(run, number, crowd.trades[number], own, (main, main_sells), others)
-    return [replace(isolation, sell_gas=most_gas, buy_gas=buy_gas) for isolation in asked]
+        asked += _isolations_of(run, number, crowd.trades[number], own, (*main, main_sells), others)
+    return [
+        replace(isolation, seller=replace(isolation.seller, buy_gas=buy_gas, sell_gas=most_gas))
+        for isolation in asked
+    ]
 
 
 def _most_different(crowd: Crowd, numbers: list[int], policy: Policy) -> list[int]:
@@ -289,15 +289,14 @@ def _most_different(crowd: Crowd, numbers: list[int], policy: Policy) -> list[in
 
     def order(number: int) -> tuple[bool, int]:
         trade = crowd.trades[number]
-        return not isinstance(trade.outcome, RefusedCall), len(
-            _choices(trade.wallet, policy, trade.wallet.after_s)
-        )
+        return not isinstance(trade.outcome, RefusedCall), len(_choices(trade, policy))
 
     return sorted(numbers, key=order)
 
 
-def _choices(wallet: CrowdWallet, policy: Policy, after_s: int) -> tuple[Difference, ...]:
-    """In what a wallet chose to differ from the main one; it sold ``after_s`` its last buy."""
+def _choices(trade: CrowdTrade, policy: Policy) -> tuple[Difference, ...]:
+    """In what a wallet chose to differ from the main one."""
+    wallet, after_s = trade.wallet, trade.wallet.after_s + trade.late_s
     is_other: dict[Difference, bool] = {
         "size": True,
         "time": after_s not in (policy.later_s, policy.hour_s, policy.day_s),
@@ -306,6 +305,7 @@ def _choices(wallet: CrowdWallet, policy: Policy, after_s: int) -> tuple[Differe
         "route": wallet.way == "second route",
         "approval": wallet.approves_all,
         "tip": wallet.tip_wei > 0,
+        "code": wallet.delegates,
     }
     return tuple(choice for choice in CHOICES if is_other[choice])
 
@@ -315,11 +315,12 @@ def _isolations_of(
     of: int,
     trade: CrowdTrade,
     sells: CrowdSells,
-    main_trade: tuple[CompletedBuy, MainSells],
+    main_trade: tuple[Size, CompletedBuy, MainSells],
     recalled: tuple[Member, ...],
 ) -> Iterator[Isolation]:
     policy, wallet = run.means.policy, trade.wallet
-    main, main_sells = main_trade
+    size, main, main_sells = main_trade
+    main_wei = size_wei(size, policy)
     member = next((m for m in (*sells.members, *recalled) if m.wallet == wallet), None)
 
     def left_raw(at_s: int, raw: int = main.received_raw) -> int:
@@ -333,43 +334,62 @@ def _isolations_of(
         return whole + rest
 
     held_raw = left_raw(_last_s(wallet, policy)) if member is None else member.held_raw
-    after_s = wallet.after_s + (0 if member is None else crowd_plans.late_s(member, policy))
     bought_raw = held_raw * BPS // max(1, _kept_bps(main, _last_s(wallet, policy), policy))
+
+    def isolate(
+        difference: Difference,
+        by: CrowdWallet,
+        attempts: tuple[Attempt, ...],
+        others: tuple[Member, ...] = (),
+    ) -> Isolation:
+        raw = bought_raw if difference in ("as drawn", "size") else main.received_raw
+        return Isolation(of, difference, Member(-1, by, raw, 0, 0), attempts, others)
+
     # Others' trades may take a little, and two buys of half the size bring some units less than one.
     careful = tries(9990)
-    main_raw = left_raw(policy.later_s)
-    plain, share_raw = _plain(run), max(1, held_raw * wallet.share_bps // BPS)
+    plain, share_raw = _plain(run, main_wei), max(1, held_raw * wallet.share_bps // BPS)
     if wallet.way != "pieces":
-        yield Isolation(of, "as drawn", wallet, (Attempt(after_s, share_raw),))
-    bought_wei = policy.probe_wei // 2 if wallet.again_wei else policy.probe_wei
+        yield isolate("as drawn", wallet, (Attempt(wallet.after_s, share_raw),))
+    again_wei = main_wei // 2 if wallet.again_wei else 0
     usual = replace(
-        wallet, size_wei=bought_wei, again_wei=bought_wei if wallet.again_wei else 0, tip_wei=0,
-        approves_all=False, share_bps=BPS, way="usual",
+        wallet, size_wei=again_wei or main_wei, again_wei=again_wei, tip_wei=0,
+        approves_all=False, share_bps=BPS, way="usual", delegates=False,
     )  # fmt: skip
-    yield Isolation(of, "wallet", usual, careful if wallet.again_wei else tries(BPS))
-    yield Isolation(of, "nearly all", plain, careful)
+    yield isolate("blocks", plain, tries(BPS))
+    yield isolate("wallet", usual, careful if wallet.again_wei else tries(BPS))
+    yield isolate("nearly all", plain, careful)
     others = tuple(m for m in sells.members if m.wallet != wallet)
-    yield Isolation(of, "others", plain, careful, others)
-    yield Isolation(of, "others sold", plain, careful, others)
+    yield isolate("others", plain, careful, others)
+    yield isolate("others sold", plain, careful, others)
+    # What it got among others: a little less than alone, as in the company's sells.
+    amounts = left_raw(policy.later_s), left_raw(policy.later_s, bought_raw), left_raw(wallet.after_s)
+    changed = _change_each(wallet, plain, policy, amounts)
+    for choice in _choices(trade, policy):
+        if choice == "pieces":
+            yield isolate(choice, plain, ())
+        else:
+            other, attempt = changed[choice]
+            yield isolate(choice, other, (attempt,))
+
+
+def _change_each(
+    wallet: CrowdWallet, plain: CrowdWallet, policy: Policy, amounts_raw: tuple[int, int, int]
+) -> dict[Difference, tuple[CrowdWallet, Attempt]]:
+    """The plain wallet with one choice of the other, and its attempt. ``amounts_raw``: what the main wallet
+    sells soon, what this size sells soon, and what the main wallet sells at the other's time."""
+    main_raw, sized_raw, timed_raw = amounts_raw
     soon = Attempt(policy.later_s, main_raw)
     part = Attempt(policy.later_s, max(1, main_raw * wallet.share_bps // BPS))
     sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
-    # What it got among others: a little less than alone, as in the company's sells.
-    sized_raw = left_raw(policy.later_s, bought_raw)
-    changed: dict[Difference, tuple[CrowdWallet, Attempt]] = {
+    return {
         "size": (sized, Attempt(policy.later_s, sized_raw)),
-        "time": (plain, Attempt(after_s, left_raw(after_s))),
+        "time": (plain, Attempt(wallet.after_s, timed_raw)),
         "share": (replace(plain, share_bps=wallet.share_bps), part),
         "route": (replace(plain, way="second route"), soon),
         "approval": (replace(plain, approves_all=True), soon),
         "tip": (replace(plain, tip_wei=wallet.tip_wei), soon),
+        "code": (replace(plain, delegates=True), soon),
     }
-    for choice in _choices(wallet, policy, after_s):
-        if choice == "pieces":
-            yield Isolation(of, choice, plain, ())
-        else:
-            other, attempt = changed[choice]
-            yield Isolation(of, choice, other, (attempt,))
 
 
 def _arrives_short(trade: CrowdTrade) -> bool:
@@ -394,70 +414,74 @@ def company_sellers(
     }
 
 
-def company_plan(
-    run: CheckSession,
-    place: VenuePlace,
-    main_raw: int,
-    main: CompletedBuy,
-    sells: CrowdSells,
-    sellers: dict[int, Member],
-) -> Plan:
+def company_plan(run: CheckSession, trial: VenueTrial, sells: CrowdSells, sellers: dict[int, Member]) -> Plan:
     """The simulation of the crowd's buys, and of these wallets' sells."""
-    env = run.environments[0]
+    size, amount_raw, main = _main_buy(run, trial)
+    members, env = tuple(sellers.values()), run.environments[0]
     return crowd_plans.company_plan(
-        place, run.setting, env, main_raw, main, sells.members, tuple(sellers.values())
+        trial.place, run.setting, env, size, amount_raw, main, sells.members, members
     )
 
 
 def read_company(
-    run: CheckSession, place: VenuePlace, sellers: dict[int, Member], result: PlanResult
+    run: CheckSession, trial: VenueTrial, sellers: dict[int, Member], result: PlanResult
 ) -> list[IsolatedTrade]:
     """The outcomes of ``company_plan``."""
     trades = []
     for number, member in sellers.items():
-        outcome: CellOutcome
-        if isinstance(result, RefusedCall):
-            outcome = replace(result, step="sell")
-        elif isinstance(result, Missing):
-            outcome = result
-        else:
-            trader = crowd_plans.company_trader(place, run.setting, run.environments[0], member)
-            attempts = crowd_plans.company_attempts(member, run.means.policy)
-            outcome = crowd_outcomes.read_company(result, trader, attempts)
+        trader = crowd_plans.company_trader(trial.place, run.setting, run.environments[0], member)
+        attempts = crowd_plans.company_attempts(member, run.means.policy)
+        outcome = _read_attempts(run, trial, trader, attempts, member.held_raw, result)
         trades.append(IsolatedTrade(number, "in company", outcome))
     return trades
 
 
-def _plain(run: CheckSession) -> CrowdWallet:
-    """The main wallet, as one of the crowd."""
-    env, policy = main_wallet(run.environments[0]), run.means.policy
-    wallet = crowd_plans.plain_wallet(env.buyer, env.nonce, policy.probe_wei, policy.later_s)
+def _plain(run: CheckSession, wei: int) -> CrowdWallet:
+    """The main wallet, as one of the crowd that buys for ``wei``."""
+    env = main_wallet(run.environments[0])
+    wallet = crowd_plans.plain_wallet(env.buyer, env.nonce, wei, run.means.policy.later_s)
     return replace(wallet, purse_wei=env.gas_float_wei)
 
 
 def isolation_plan(run: CheckSession, place: VenuePlace, isolation: Isolation) -> Plan:
     """The simulation of one trade of the isolation round."""
+    others_sell, env = isolation.difference == "others sold", run.environments[0]
+    seller = _under_hook(run, place, isolation.seller)
     return crowd_plans.isolated_plan(
-        place,
-        run.setting,
-        run.environments[0],
-        isolation.wallet,
-        isolation.attempts,
-        isolation.others,
-        isolation.difference == "others sold",
-        isolation.sell_gas,
-        isolation.buy_gas,
+        place, run.setting, env, seller, isolation.attempts, isolation.others, others_sell
     )
 
 
+def _under_hook(run: CheckSession, place: VenuePlace, seller: Member) -> Member:
+    """The seller, with no more gas for a buy than a stranger's hook may use."""
+    if not place.venue.rival_hook():
+        return seller
+    return replace(seller, buy_gas=min(seller.buy_gas, run.means.policy.hook_gas_limit))
+
+
 def read_isolation(
-    run: CheckSession, place: VenuePlace, isolation: Isolation, result: PlanResult
+    run: CheckSession, trial: VenueTrial, isolation: Isolation, result: PlanResult
 ) -> IsolatedTrade:
     """The outcome of one trade of the isolation round."""
-    if isinstance(result, RefusedCall):
-        return IsolatedTrade(isolation.of, isolation.difference, replace(result, step="sell"))
-    if isinstance(result, Missing):
-        return IsolatedTrade(isolation.of, isolation.difference, result)
-    trader = CrowdTrader(place, run.setting, run.environments[0], isolation.wallet, "alone")
-    outcome = crowd_outcomes.read_isolated(result, trader, isolation.attempts)
+    seller = isolation.seller
+    trader = CrowdTrader(trial.place, run.setting, run.environments[0], seller.wallet, seller.label())
+    outcome = _read_attempts(run, trial, trader, isolation.attempts, seller.held_raw, result)
     return IsolatedTrade(isolation.of, isolation.difference, outcome)
+
+
+def _read_attempts(
+    run: CheckSession,
+    trial: VenueTrial,
+    trader: CrowdTrader,
+    attempts: tuple[Attempt, ...],
+    held_raw: int,
+    result: PlanResult,
+) -> CellOutcome:
+    if isinstance(result, RefusedCall):
+        return replace(result, step="sell")
+    if isinstance(result, Missing):
+        return result
+    _, _, main = _main_buy(run, trial)
+    given_raw = trial.main_given_raw if trial.main_size() == "probe" else 0
+    bought = MemberBuys(given_raw, main.received_raw, main.gas)
+    return crowd_outcomes.read_attempts(result, trader, attempts, bought, held_raw)

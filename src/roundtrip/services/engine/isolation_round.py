@@ -13,7 +13,6 @@ from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_
 from .buy_round import BuyRoundResult
 from .crowd_sells import CrowdSells, company_plan, company_sellers, isolation_plan, isolations
 from .main_trips import (
-    amount_of_size,
     cross_plan,
     hand_over_plan,
     nearly_all_probes,
@@ -25,6 +24,7 @@ from .main_trips import (
 from .sell_results import (
     CompanySell,
     CrossSell,
+    CrowdOf,
     Crowds,
     DirectTransfer,
     HandOver,
@@ -73,17 +73,15 @@ def _plan_isolation(
                 probe = Probe(size, policy.later_s, BPS, 0, "second route")
                 plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         main = trial.completed_buy(size)
-        parts = _parts(sold.crowds, number)
+        parts = _parts(sold.crowds, number, "crowd")
         if isinstance(venue.crowd, Crowd) and parts and main is not None:
             main_met = main_sells(reading)
-            asked = isolations(
-                run, venue.crowd, parts, main_met, main, _parts(sold.crowds, number, recalled=True)
-            )
+            apart = _parts(sold.crowds, number, "recalled", "alone")
+            asked = isolations(run, venue.crowd, parts, main_met, (size, main), apart)
             for sells in parts:
                 if sellers := company_sellers(run, venue.crowd, sells, main_met):
-                    amount_raw = amount_of_size(run, trial, "probe", run.environments[0])
                     plans[CompanySell(number, tuple(sellers.items()))] = company_plan(
-                        run, trial.place, amount_raw, main, sells, sellers
+                        run, trial, sells, sellers
                     )
             for isolation in asked:
                 plans[IsolatedSell(number, isolation)] = (
@@ -94,12 +92,12 @@ def _plan_isolation(
     return plans | _cross_plans(run, trials, venues, readings)
 
 
-def _parts(crowds: Crowds, number: int, recalled: bool = False) -> list[CrowdSells]:
+def _parts(crowds: Crowds, number: int, *of: CrowdOf) -> list[CrowdSells]:
     """The parts of a venue's crowd that trade."""
     return [
         sells
         for sell, sells in crowds.items()
-        if (sell.venue, sell.recalled) == (number, recalled) and isinstance(sells, CrowdSells)
+        if sell.venue == number and sell.of in of and isinstance(sells, CrowdSells)
     ]
 
 

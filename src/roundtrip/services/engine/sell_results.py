@@ -1,6 +1,7 @@
 """The trades of the sell round and of the isolation round, and what they met, read into evidence."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from roundtrip.chain.simulate import outcomes
 from roundtrip.chain.simulate.code_signs import code_signs
@@ -26,7 +27,7 @@ from .crowd_sells import CrowdSells, Isolation, read_company, read_crowd_sells, 
 from .main_trips import pieces_probe, read_cell, read_crossed
 from .session import CheckSession, PlanResult, VenueTrial
 
-EVIDENCE_SCHEMA = 6
+EVIDENCE_SCHEMA = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,16 @@ class CrossSell:
     cheapest: int
 
 
+CrowdOf = Literal["crowd", "recalled", "alone"]
+
+
 @dataclass(frozen=True, slots=True)
 class PartSell:
-    """The buys and sells of a part of the crowd; with ``recalled`` those of the wallets of earlier checks."""
+    """The buys and sells of a part of the crowd, of the wallets of earlier checks, or of the wallet with the
+    largest size."""
 
     venue: int
-    recalled: bool = False
+    of: CrowdOf = "crowd"
     part: CrowdPart = WHOLE_CROWD
 
 
@@ -190,16 +195,15 @@ def _read_crowd(
     run: CheckSession, venue: VenueTrial, number: int, results: SellResults, crowds: Crowds
 ) -> Crowd | Missing | None:
     # Of equals the first are isolated: those that earlier checks have met.
-    own = sorted((sell for sell in crowds if sell.venue == number), key=lambda sell: not sell.recalled)
-    if all(sell.recalled for sell in own):
-        return Crowd((), len(venue.crowd_wallets)) if venue.crowd_wallets else None
-    crowd = Crowd((), 0)
+    own = sorted((sell for sell in crowds if sell.venue == number), key=lambda sell: sell.of != "recalled")
+    if not any(sell.of == "crowd" for sell in own):
+        return Crowd(()) if venue.crowd_wallets else None
+    crowd = Crowd(())
     for crowd_sell in own:
         part = _read_trades(run, venue, crowd_sell, results, crowds)
         if isinstance(part, Missing):
             return part
-        left_out = crowd.left_out + (0 if crowd_sell.recalled else part.left_out)
-        crowd = replace(crowd, trades=crowd.trades + part.trades, left_out=left_out)
+        crowd = replace(crowd, trades=crowd.trades + part.trades)
     isolated = [
         _read_isolated(run, venue, sell.isolation, result)
         for sell, result in results.items()
@@ -207,7 +211,7 @@ def _read_crowd(
     ]
     for sell, result in results.items():
         if isinstance(sell, CompanySell) and sell.venue == number:
-            isolated += read_company(run, venue.place, dict(sell.sellers), result)
+            isolated += read_company(run, venue, dict(sell.sellers), result)
     return replace(crowd, isolated=tuple(isolated))
 
 
@@ -219,7 +223,7 @@ def _read_trades(
     if isinstance(sells, Missing):
         return sells
     if not sells.members:
-        return Crowd(sells.refused, sells.left_out)
+        return Crowd(sells.others)
     return read_crowd_sells(run, venue.place, sells, results[sell])
 
 
@@ -227,7 +231,7 @@ def _read_isolated(
     run: CheckSession, venue: VenueTrial, isolation: Isolation, result: PlanResult
 ) -> IsolatedTrade:
     if isolation.attempts:
-        return read_isolation(run, venue.place, isolation, result)
+        return read_isolation(run, venue, isolation, result)
     size = venue.main_size()
     assert size is not None
     outcome = read_cell(run, venue, pieces_probe(run.means.policy, size), result, None).outcome

@@ -9,21 +9,14 @@ from roundtrip.chain.simulate import outcomes
 from roundtrip.chain.simulate.request import GAS_POOL_SPENT, Plan, join_plans, results_of
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import AnyLaunch, Missing, Probe, RefusedCall, VenueEvidence
+from roundtrip.domain.check.evidence import AnyLaunch, CrowdWallet, Missing, Probe, RefusedCall, VenueEvidence
 
 from .buy_round import BuyRoundResult
 from .crowd import WHOLE_CROWD, most_parts, pool_gas
-from .crowd_sells import (
-    CrowdSells,
-    choose_recalled,
-    choose_sellers,
-    crowd_plan,
-    give_gas,
-    limits_gas,
-    measure_sellers,
-)
-from .main_trips import OTHER_SIZES, amount_of_size, probe_plan, pull_plan
+from .crowd_sells import CrowdSells, choose_sellers, crowd_plan, give_gas, limits_gas, measure_sellers
+from .main_trips import OTHER_SIZES, probe_plan, pull_plan
 from .sell_results import (
+    CrowdOf,
     Crowds,
     DirectTransfer,
     PartSell,
@@ -77,19 +70,26 @@ def _brought_less(venues: Sequence[VenueEvidence], sell: Sell) -> bool:
 
 
 def _choose_crowds(run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None) -> Crowds:
-    """The wallets that trade on each venue. None where the main wallet bought less than usual, because the
-    crowd buys after a buy of the usual size."""
+    """The wallets that trade on each venue after a buy of the judged size; none where a curve is closing."""
     crowds: Crowds = {}
     for number, trial in enumerate(trials):
-        main = trial.completed_buy("probe")
-        if trial.crowd_wallets and main is not None and trial.main_size() == "probe":
-            if not trial.crowd_parts:
-                crowds[PartSell(number)] = GAS_POOL_SPENT
-            for part in WHOLE_CROWD.split(trial.crowd_parts):
-                crowds[PartSell(number, part=part)] = choose_sellers(run, part.of(trial), launch, main)
-            recalled = choose_recalled(run, trial, launch, main) if trial.recalled_wallets else None
-            if isinstance(recalled, CrowdSells):
-                crowds[PartSell(number, recalled=True)] = recalled
+        size = trial.main_size()
+        main = None if size is None else trial.completed_buy(size)
+        if not trial.crowd_wallets or main is None or trial.is_closing():
+            continue
+        if not trial.crowd_parts:
+            crowds[PartSell(number)] = GAS_POOL_SPENT
+        for part in WHOLE_CROWD.split(trial.crowd_parts):
+            crowds[PartSell(number, part=part)] = choose_sellers(run, part.of(trial), launch, main)
+        apart: tuple[tuple[CrowdOf, tuple[CrowdWallet, ...]], ...] = (
+            ("recalled", trial.recalled_wallets),
+            ("alone", trial.alone_wallets),
+        )
+        for of, wallets in apart:
+            own = replace(trial, crowd_wallets=wallets, crowd=None)
+            sells = choose_sellers(run, own, launch, main) if wallets else None
+            if isinstance(sells, CrowdSells):
+                crowds[PartSell(number, of)] = sells
     return crowds
 
 
@@ -118,11 +118,11 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: Crowds) -> 
         )
         place = ranked.index(number)
         if place < policy.most_alone[0]:
-            shared = [[soon, *small], [hour, *large], [day]]
+            shared = [[soon, *small, *large], [hour], [day]]
         elif place < policy.most_alone[1]:
-            shared = [[soon, *small], [hour, after_day, *large]]
+            shared = [[soon, *small, *large], [hour, after_day]]
         else:
-            shared = [[soon, *small, after_hour, after_day, *large]]
+            shared = [[soon, *small, *large, after_hour, after_day]]
         groups += [{sell: probe_plan(run, trial, sell.probe) for sell in sells} for sells in shared]
         if trial.place.venue.keeps_by_hook():
             groups.append({DirectTransfer(number): pull_plan(run, trial, size)})
@@ -130,19 +130,13 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: Crowds) -> 
                 groups.append({DirectTransfer(number, "thousandth"): pull_plan(run, trial, "thousandth")})
     for sell, crowd in crowds.items():
         if isinstance(crowd, CrowdSells) and crowd.members:
-            groups.append({sell: _crowd_plan(run, trials[sell.venue], crowd)})
+            groups.append({sell: crowd_plan(run, trials[sell.venue], crowd)})
     return groups
 
 
 def _plan_crowds(run: CheckSession, trials: list[VenueTrial], crowds: Sellers) -> list[SellPlans]:
     trading = ((sell, sells) for sell, sells in crowds.items() if sells.members)
-    return [{sell: _crowd_plan(run, trials[sell.venue], sells)} for sell, sells in trading]
-
-
-def _crowd_plan(run: CheckSession, trial: VenueTrial, sells: CrowdSells) -> Plan:
-    amount_raw, main = amount_of_size(run, trial, "probe", run.environments[0]), trial.completed_buy("probe")
-    assert main is not None
-    return crowd_plan(run, trial.place, amount_raw, main, sells)
+    return [{sell: crowd_plan(run, trials[sell.venue], sells)} for sell, sells in trading]
 
 
 def _split_crowds(
@@ -156,7 +150,9 @@ def _split_crowds(
     kept, again = dict(crowds), Sellers()
     for sell, sells in crowds.items():
         trial, main = trials[sell.venue], trials[sell.venue].completed_buy("probe")
-        if isinstance(sells, Missing) or main is None or results.get(sell) != GAS_POOL_SPENT or sell.recalled:
+        if isinstance(sells, Missing) or main is None or results.get(sell) != GAS_POOL_SPENT:
+            continue
+        if sell.of != "crowd":
             continue
         room = pool_gas(run) - main.gas * 3 // 2
         parts = max(2, 1 + limits_gas(run, sells, main) // max(1, room))
@@ -179,7 +175,8 @@ def _crowds_that_got_less(
     again = {}
     for sell, sells in crowds.items():
         trial, result = trials[sell.venue], results.get(sell)
-        main = trial.completed_buy("probe")
+        size = trial.main_size()
+        main = None if size is None else trial.completed_buy(size)
         if isinstance(sells, Missing) or main is None or not isinstance(result, dict):
             continue
         measured = measure_sellers(run, trial, sells, main, result)
@@ -202,11 +199,13 @@ def _crowds_short_of_gas(
         limits = [
             _limit_taken(run, trials[crowd.venue], tried)
             for sell, tried in results.items()
-            if isinstance(sell, ProbeSell) and sell.venue == crowd.venue and sell.probe.size == "probe"
+            if isinstance(sell, ProbeSell)
+            and sell.venue == crowd.venue
+            and sell.probe.size == trials[crowd.venue].main_size()
         ]
         needed = max(limits, default=0)
         is_short = any(
-            member.sell_gas < needed and not result[f"m{member.number}-sell-0"].ok for member in sells.members
+            member.sell_gas < needed and not result[f"{member.label()}-sell-0"].ok for member in sells.members
         )
         if is_short:
             again[crowd] = give_gas(run, sells, needed)

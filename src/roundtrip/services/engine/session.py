@@ -183,6 +183,8 @@ class VenueTrial:
     """In how many simulations the crowd trades (``crowd.crowd_parts``)."""
     recalled_wallets: tuple[CrowdWallet, ...] = ()
     """Wallets of earlier checks that trade in a simulation of their own."""
+    alone_wallets: tuple[CrowdWallet, ...] = ()
+    """The wallet with the largest size, which trades in a simulation of its own; none without a crowd."""
 
     def completed_buy(self, size: Size, environment: int = 0) -> CompletedBuy | None:
         """The buy of this size, if it succeeded and left the venue open."""
@@ -195,6 +197,10 @@ class VenueTrial:
         """The judged size; None where no buy succeeded."""
         size = main_size(VenueEvidence(self.place.venue, self.facts, self.buys))
         return size if isinstance(size, str) else None
+
+    def is_closing(self) -> bool:
+        """True where a buy of the usual size would sell a curve out."""
+        return any(isinstance(buy.outcome, CompletedBuy) and buy.outcome.closes for buy in self.buys)
 
     def exists(self) -> bool:
         """True for a pool that is known to exist."""

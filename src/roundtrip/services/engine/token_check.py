@@ -91,7 +91,7 @@ async def prepare_inputs(
     if follows and newest_number > head.block.number:
         head = await ctx.heads.refresh()
     # The policy of another release may draw a larger crowd.
-    numbers = range(MAIN_WALLET, sum(ctx.policy.crowd_counts))
+    numbers = range(MAIN_WALLET, sum(ctx.policy.crowd_counts) + 1)
     recalled = () if index is None else tuple(kept for kept in index.recalled if kept.number in numbers)
     known = known_venues(ctx, token, index)
     return CheckInputs(

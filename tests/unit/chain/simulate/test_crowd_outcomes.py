@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from roundtrip.chain.simulate.crowd_outcomes import (
     MemberBuys,
     VenueAmounts,
+    read_attempts,
     read_buys,
-    read_company,
-    read_isolated,
     read_trade,
     venue_amounts,
 )
@@ -309,6 +308,7 @@ def test_measured_buys_that_failed(changes: dict[str, StepResult], expected: obj
 
 # --- alone --------------------------------------------------------------------------------------------
 
+LIKE_MAIN = MemberBuys(GIVEN, GIVEN, BUY_GAS)
 ATTEMPTS = (Attempt(13, GIVEN), Attempt(3600, GIVEN - 1), Attempt(86_400, GIVEN - 2))
 
 
@@ -316,27 +316,23 @@ def alone_results(*sells: StepResult, place: VenuePlace = WETH, **changes: StepR
     price = 0 if place is USDG else 100
     had = 10**18
     actual = {
-        "alone-start-quote": did(had),
         "alone-buy": traded(place, GIVEN, 10**17, BUY_GAS),
-        "alone-bought-quote": did(had - 10**17 - BUY_GAS * price),
-        "alone-token": did(GIVEN),
+        "alone-token": did(0 if any(sell.ok for sell in sells) else GIVEN),
         "alone-approve-0": did(),
     }
     for n, sell in enumerate(sells):
         back = PAID_OUT if sell.ok else 0
         actual |= {
             f"alone-before-{n}-quote": did(had),
-            f"alone-had-{n}": did(GIVEN),
             f"alone-sell-{n}": sell,
             f"alone-after-{n}-quote": did(had + back - sell.gas_used * price),
-            f"alone-left-{n}": did(0 if sell.ok else GIVEN),
         }
     return actual | renamed({f"alone_{name}": result for name, result in changes.items()})
 
 
 def alone(results: Results, place: VenuePlace = WETH, again_wei: int = 0) -> object:
     of = replace(trader(place, again_wei=again_wei), label="alone")
-    return read_isolated(results, of, ATTEMPTS)
+    return read_attempts(results, of, ATTEMPTS, LIKE_MAIN, GIVEN)
 
 
 SOLD = did(gas=SELL_GAS)
@@ -345,27 +341,10 @@ SOLD = did(gas=SELL_GAS)
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_alone_the_first_sell_that_succeeds_counts(first: int) -> None:
     sells = [SOLD if n >= first else SAYS_NO for n in range(3)]
-    expected = Sold(10**17, GIVEN, GIVEN - first, GIVEN, PAID_OUT, BUY_GAS, SELL_GAS)
+    # What later sells took is not the first one's.
+    sold_raw = GIVEN if first == 2 else GIVEN - first
+    expected = Sold(10**17, GIVEN, GIVEN - first, sold_raw, PAID_OUT, BUY_GAS, SELL_GAS)
     assert alone(alone_results(*sells)) == expected
-
-
-@pytest.mark.parametrize("first", [0, 1, 2])
-def test_in_company_the_first_sell_that_succeeds_counts(first: int) -> None:
-    sells = [SOLD if n >= first else SAYS_NO for n in range(3)]
-    results = {name.replace("alone", "m0"): step for name, step in alone_results(*sells).items()}
-    results["m0-held"] = results.pop("m0-token")
-    expected = Sold(10**17, GIVEN, GIVEN - first, GIVEN, PAID_OUT, BUY_GAS, SELL_GAS)
-    assert read_company(results, trader(WETH), ATTEMPTS) == expected
-
-
-def test_in_company_a_wallet_that_is_refused_each_time_stays_refused() -> None:
-    results = {name.replace("alone", "m0"): step for name, step in alone_results(*[SAYS_NO] * 3).items()}
-    results["m0-held"] = results.pop("m0-token")
-    actual = read_company(results, trader(WETH), ATTEMPTS)
-    assert isinstance(actual, RefusedCall)
-    assert actual.step == "sell"
-    results["m0-held"] = refused()
-    assert isinstance(read_company(results, trader(WETH), ATTEMPTS), Missing)
 
 
 def test_alone_the_last_refusal_stays() -> None:
@@ -374,10 +353,9 @@ def test_alone_the_last_refusal_stays() -> None:
 
 
 def test_alone_two_buys_cost_together() -> None:
-    results = alone_results(SOLD, SOLD, SOLD, again=did(gas=BUY_GAS + 9))
-    cost = 10**17 - (BUY_GAS + 9) * 100
-    expected = Sold(cost, GIVEN, GIVEN, GIVEN, PAID_OUT, BUY_GAS + 9, SELL_GAS)
-    assert alone(results) == expected
+    results = alone_results(SAYS_NO, SAYS_NO, SOLD, again=did(gas=BUY_GAS + 9))
+    expected = Sold(11 * 10**16, GIVEN, GIVEN - 2, GIVEN, PAID_OUT, BUY_GAS + 9, SELL_GAS)
+    assert alone(results, again_wei=10**16) == expected
 
 
 def test_alone_for_dollars_the_sizes_were_paid() -> None:
@@ -385,22 +363,21 @@ def test_alone_for_dollars_the_sizes_were_paid() -> None:
     assert actual == Sold(385_000_000, GIVEN, GIVEN, GIVEN, PAID_OUT, BUY_GAS, SELL_GAS)
 
 
+def test_alone_what_arrives_is_the_main_wallets_part_of_what_the_venue_gave() -> None:
+    taxed, of = MemberBuys(GIVEN, GIVEN * 9 // 10, BUY_GAS), replace(trader(), label="alone")
+    actual = read_attempts(alone_results(SOLD), of, ATTEMPTS[:1], taxed, 7)
+    assert isinstance(actual, Sold)
+    assert actual.held_raw == GIVEN * 9 // 10
+    untold = alone_results(SOLD, buy=did(gas=BUY_GAS))
+    actual = read_attempts(untold, of, ATTEMPTS[:1], taxed, 7)
+    assert isinstance(actual, Sold)
+    assert actual.held_raw == 7
+
+
 def test_alone_what_is_left_was_not_sold() -> None:
-    actual = alone(alone_results(SOLD, SOLD, SOLD, left_0=did(GIVEN // 3)))
+    actual = alone(alone_results(SOLD, SOLD, SOLD, token=did(GIVEN // 3)))
     assert isinstance(actual, Sold)
     assert (actual.held_raw, actual.sold_raw) == (GIVEN, GIVEN - GIVEN // 3)
-
-
-@pytest.mark.parametrize(
-    ("had", "left", "sold"),
-    [(GIVEN * 3, GIVEN * 2, GIVEN), (GIVEN * 3, GIVEN * 5 // 2, GIVEN // 2), (GIVEN // 2, 0, GIVEN)],
-    ids=["grown", "grown, and half is left", "shrunk"],
-)
-def test_alone_a_balance_that_grew_is_not_what_a_sale_left(had: int, left: int, sold: int) -> None:
-    """What shrank is lost, as if it had been sold for nothing."""
-    actual = alone(alone_results(SOLD, SOLD, SOLD, had_0=did(had), left_0=did(left)))
-    assert isinstance(actual, Sold)
-    assert (actual.held_raw, actual.sold_raw) == (GIVEN, sold)
 
 
 @pytest.mark.parametrize(
@@ -409,13 +386,9 @@ def test_alone_a_balance_that_grew_is_not_what_a_sale_left(had: int, left: int, 
         ({"buy": SAYS_NO}, RefusedCall("buy", "not you", 61_000)),
         ({"approve_0": SAYS_NO}, RefusedCall("approve", "not you", 61_000)),
         ({"buy_fund": SAYS_NO}, Missing("node", NO_ROUTE)),
-        ({"start_quote": refused()}, NO_MONEY_READ),
-        ({"bought_quote": refused()}, NO_MONEY_READ),
         ({"token": refused()}, NO_BALANCES),
         ({"before_0_quote": refused()}, NO_MONEY_READ),
         ({"after_0_quote": refused()}, NO_MONEY_READ),
-        ({"had_0": refused()}, NO_BALANCES),
-        ({"left_0": refused()}, NO_BALANCES),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

@@ -306,7 +306,7 @@ DAY = (Attempt(13, BOUGHT), Attempt(3600, BOUGHT - 1), Attempt(86_400, BOUGHT - 
 def test_a_wallet_alone_tries_at_its_times_and_approves_each_sell_before() -> None:
     plan = alone(wallet(), *DAY)
     at, times, actual = where(plan), moments(plan), by_label(plan)
-    assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [13, 3600, 86_400]
+    assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [LAST_BUY_S + s for s in (13, 3600, 86_400)]
     for label, n in (("alone-approve-0", 0), ("alone-approve-1-0", 1), ("alone-approve-2-0", 2)):
         approve, _ = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, DAY[n].raw, address(0xC00))
         assert actual[label].call == approve
@@ -314,9 +314,8 @@ def test_a_wallet_alone_tries_at_its_times_and_approves_each_sell_before() -> No
     order = list(at)
     for n, attempt in enumerate(DAY):
         start = order.index(f"alone-before-{n}-quote")
-        assert order[start : start + 5] == [
-            f"alone-before-{n}-quote", f"alone-had-{n}", f"alone-sell-{n}", f"alone-after-{n}-quote",
-            f"alone-left-{n}",
+        assert order[start : start + 3] == [
+            f"alone-before-{n}-quote", f"alone-sell-{n}", f"alone-after-{n}-quote"
         ]  # fmt: skip
         _, sell = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, attempt.raw, address(0xC00))
         assert (actual[f"alone-sell-{n}"].call, actual[f"alone-sell-{n}"].gas_limit) == (sell, 3_000_000)
@@ -335,16 +334,17 @@ def test_a_wallet_alone_has_its_purse_its_nonce_and_its_tip() -> None:
         assert step.tip_wei == (12_345 if step.sender == seller.wallet else None)
     order = list(where(plan))
     # What it holds beside is not part of what the buy costs.
-    assert order[:5] == ["sweep", "alone-weth", "alone-usdg", "alone-start-quote", "alone-buy"]
+    assert order[:4] == ["sweep", "alone-weth", "alone-usdg", "alone-buy"]
 
 
-def test_a_second_buy_alone_is_in_the_next_block_and_balances_are_read_after_it() -> None:
+def test_a_second_buy_alone_is_in_the_next_block_and_the_balance_is_read_last() -> None:
     plan = alone(wallet(again_wei=10**16))
     at = where(plan)
     assert (at["alone-buy"], at["alone-again"]) == (0, 1)
-    assert [step.label for step in plan.blocks[1].steps] == [
-        "alone-again", "alone-bought-quote", "alone-token"
-    ]  # fmt: skip
+    assert [step.label for step in plan.blocks[1].steps] == ["alone-again"]
+    # A token may react to a read of its balances.
+    assert list(at)[-1] == "alone-token"
+    assert [label for label in at if label.endswith("-token")] == ["alone-token"]
     assert "alone-again" not in where(alone(wallet()))
 
 
@@ -355,10 +355,11 @@ def test_others_buy_between_and_some_sell_before_the_wallet_does(sell: bool) -> 
     at, times = where(plan), moments(plan)
     assert all(at["alone-buy"] < at[f"m{n}-buy"] < at["alone-sell-0"] for n in range(12))
     selling = [label for label in at if label.startswith("m") and "-sell-" in label]
-    assert selling == ([f"m{n}-sell-0" for n in range(7)] if sell else [])
-    assert len({at[label] for label in selling}) == len(selling), "each in a block of its own"
+    assert selling == ([f"m{n}-sell-0" for n in range(12)] if sell else [])
+    first = {at[label] for label in selling[:8]}
+    assert len(first) == len(selling[:8]), "each of the first in a block of its own"
     assert all(at[label] < at["alone-sell-0"] for label in selling)
-    assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [13, 3600, 86_400]
+    assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [LAST_BUY_S + s for s in (13, 3600, 86_400)]
     by_label(plan)
 
 
@@ -371,6 +372,36 @@ def test_others_sell_all_of_it_by_the_usual_route() -> None:
 
 def test_without_others_nothing_else_happens() -> None:
     assert alone(wallet(), sell=True) == alone(wallet())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {}, {"purse_wei": 10**18}, {"again_wei": 10**16}, {"tip_wei": 5}, {"approves_all": True},
+        {"way": "second route"}, {"delegates": True}, {"size_wei": 10**16}, {"share_bps": 100},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("company", [False, True])
+def test_two_plans_alone_differ_in_what_the_wallets_differ_in(
+    changes: dict[str, object], company: bool
+) -> None:
+    """Blocks and seconds are the same, with others or without, and so are all other calls of the wallet."""
+    plain = alone(wallet(), *DAY)
+    others = members(WETH, 12) if company else ()
+    other = alone(wallet(0, **changes), *DAY, others=others, sell=company)
+    assert [block.delay_s for block in other.blocks] == [block.delay_s for block in plain.blocks]
+    same, own = (
+        by_label(plain),
+        {label: step for label, step in by_label(other).items() if not label.startswith("m")},
+    )
+    may_differ = {
+        "again_wei": ("again",), "tip_wei": ("",), "approves_all": ("approve",), "size_wei": ("buy",),
+        "way": ("approve", "sell"),
+    }.get(next(iter(changes), ""), ())  # fmt: skip
+    for label in same.keys() | own.keys():
+        step, before = own.get(label), same.get(label)
+        assert step == before or any(f"alone-{part}" in label for part in may_differ), label
 
 
 @pytest.mark.parametrize("way", ["usual", "second route"])
@@ -389,7 +420,8 @@ HOOKED = VenuePlace(amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 3000, 60, 
 @pytest.mark.parametrize(("place", "limit"), [(ETH, 5 * 10**6), (HOOKED, POLICY.hook_gas_limit)])
 def test_a_strangers_hook_gets_less_gas(place: VenuePlace, limit: int) -> None:
     amounts = (Attempt(13, BOUGHT),)
-    plan = isolated_plan(place, SETTING, ENVIRONMENT, wallet(), amounts, buy_gas=5 * 10**6)
+    seller = Member(-1, wallet(), BOUGHT, limit, SELL_GAS)
+    plan = isolated_plan(place, SETTING, ENVIRONMENT, seller, amounts)
     assert by_label(plan)["alone-buy"].gas_limit == limit
 
 
@@ -402,10 +434,11 @@ def test_every_wallet_can_pay_for_its_gas_at_a_high_base_fee() -> None:
     ]
     sellers = (replace(poor[0], sell_gas=3_000_000),)
     bought, one = was_bought(), wallet(purse_wei=5 * 10**15, tip_wei=3 * 10**9)
+    alone_one = Member(-1, one, 1, 3_000_000, 3_000_000)
     for plan in (
         crowd_sell_plan(WETH, SETTING, dear, "probe", 10**17, bought, tuple(poor)),
-        company_plan(WETH, SETTING, dear, 10**17, bought, tuple(poor), sellers),
-        isolated_plan(WETH, SETTING, dear, one, (Attempt(13, 1), Attempt(3600, 1))),
+        company_plan(WETH, SETTING, dear, "probe", 10**17, bought, tuple(poor), sellers),
+        isolated_plan(WETH, SETTING, dear, alone_one, (Attempt(13, 1), Attempt(3600, 1))),
     ):
         balances = {who: wei for block in plan.blocks for who, wei in block.balances}
         for who in {one.wallet, *(seller.wallet.wallet for seller in poor)} & set(balances):
@@ -430,7 +463,7 @@ def test_in_company_all_buy_as_they_did_and_a_few_try_to_sell(place: VenuePlace)
     known, sellers = members(place), members(place)[3:6]
     amount = size_raw("probe", place, SETTING, ENVIRONMENT)
     assert isinstance(amount, int)
-    plan = company_plan(place, SETTING, ENVIRONMENT, amount, was_bought(), known, sellers)
+    plan = company_plan(place, SETTING, ENVIRONMENT, "probe", amount, was_bought(), known, sellers)
     among = crowd(*known, place=place)
     buys = 5
     assert len(plan.blocks) <= 16
@@ -449,7 +482,9 @@ def test_in_company_all_buy_as_they_did_and_a_few_try_to_sell(place: VenuePlace)
 def test_in_company_each_sell_has_its_own_approval() -> None:
     """Some tokens sell only what was approved exactly."""
     seller = member(3)
-    actual = by_label(company_plan(WETH, SETTING, ENVIRONMENT, 10**17, was_bought(), (seller,), (seller,)))
+    actual = by_label(
+        company_plan(WETH, SETTING, ENVIRONMENT, "probe", 10**17, was_bought(), (seller,), (seller,))
+    )
     for label, raw in (("m3-approve-0", HELD), ("m3-approve-1-0", HELD // 2), ("m3-approve-2-0", HELD)):
         approve, _ = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, raw, seller.wallet.wallet)
         assert actual[label].call == approve
@@ -462,9 +497,9 @@ def test_what_is_approved_already_is_not_approved_again() -> None:
 
 def test_in_company_all_of_it_is_sold_by_the_usual_route() -> None:
     odd = replace(members(ETH)[0], wallet=replace(drawn(ETH)[0], way="second route", share_bps=100))
-    plan = company_plan(ETH, SETTING, ENVIRONMENT, 10**17, was_bought(HELD), (odd,), (odd,))
+    plan = company_plan(ETH, SETTING, ENVIRONMENT, "probe", 10**17, was_bought(HELD), (odd,), (odd,))
     usual = company_plan(
-        ETH, SETTING, ENVIRONMENT, 10**17, was_bought(HELD), (odd,),
+        ETH, SETTING, ENVIRONMENT, "probe", 10**17, was_bought(HELD), (odd,),
         (replace(odd, wallet=replace(odd.wallet, way="usual", share_bps=BPS)),),
     )  # fmt: skip
     assert by_label(plan)["m0-sell-2"] == by_label(usual)["m0-sell-2"]

@@ -32,6 +32,7 @@ from roundtrip.domain.check.evidence import (
     LaunchRecord,
     MarketRates,
     Missing,
+    NotTried,
     NumberInstruction,
     NumberSubstitution,
     OwnerCall,
@@ -106,7 +107,7 @@ Isolated = st.builds(
     st.one_of(Sales, Refusal, Gap),
 )
 Crowds = st.builds(
-    Crowd, st.lists(CrowdTrades, max_size=2).map(tuple), Number, st.lists(Isolated, max_size=2).map(tuple)
+    Crowd, st.lists(CrowdTrades, max_size=2).map(tuple), st.lists(Isolated, max_size=2).map(tuple), Number
 )
 Tried = st.builds(
     VenueEvidence,
@@ -245,7 +246,8 @@ EXAMPLE = dataclasses.replace(
             crossed=Sold(1, 2, 3, 4, 5, 6, 7, 8),
             short_raw=2,
             crowd=Crowd(
-                (CrowdTrade(WALLET, CrowdSale(1, 2, 3, 4, 5, 6)),), 1, (IsolatedTrade(0, "others", NODE),)
+                (CrowdTrade(WALLET, CrowdSale(1, 2, 3, 4, 5, 6)), CrowdTrade(WALLET, NotTried("gas"))),
+                (IsolatedTrade(0, "others", NODE),),
             ),
         ),
         market=dataclasses.replace(MARKET, feed_usd_e8=1, rates=(RATE,)),

@@ -31,7 +31,7 @@ def reading(
     *findings: CrowdFinding, differing: int = 3, largest_wei: int = 0, refused: int = 3, sold: int = 24
 ) -> CrowdReading:
     worst = max((finding.loss_bps for finding in findings), default=0)
-    return CrowdReading(27, differing, 0, findings, False, worst, largest_wei, refused, sold)
+    return CrowdReading(27, 27, differing, findings, False, worst, largest_wei, refused, sold)
 
 
 def clause(*findings: CrowdFinding, largest_wei: int = 0) -> str:
@@ -87,6 +87,11 @@ def test_a_size_is_held_against_the_largest_that_sold() -> None:
 
 def test_without_findings_the_wallets_are_counted() -> None:
     assert differing_text(reading(differing=3), ROUTE) == "3 of 27 test wallets met something else"
+
+
+def test_it_says_how_few_could_trade() -> None:
+    few = CrowdReading(5, 27, 0, (), False, 0, 0, 0, 5)
+    assert differing_text(few, ROUTE) == "only 5 of 27 test wallets could trade"
     assert differing_text(reading(differing=0), ROUTE) == ""
 
 

@@ -52,9 +52,7 @@ def only(cause: Difference, outcome: CellOutcome, met: object = PAUSED) -> Evide
 
 
 @pytest.mark.parametrize(
-    "known",
-    [None, Crowd((), 27), crowd(), crowd(trade(NO_BUY))],
-    ids=["no crowd", "left out", "sound", "no buy"],
+    "known", [None, Crowd(()), crowd(), crowd(trade(NO_BUY))], ids=["no crowd", "left out", "sound", "no buy"]
 )
 def test_a_crowd_that_met_nothing_else_changes_nothing(known: Crowd | None) -> None:
     assert code_and_level(checked(known)) == ("ok", "ok")

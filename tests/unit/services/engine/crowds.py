@@ -40,7 +40,8 @@ def session() -> CheckSession:
 
 
 def drawn(place: VenuePlace = WETH, seed: bytes = SEED, head: ChainHead = HEAD) -> tuple[CrowdWallet, ...]:
-    return draw_crowd(seed, place, head, POLICY)
+    """The wallets that trade among others."""
+    return draw_crowd(seed, place, head, POLICY)[:-1]
 
 
 def trader(wallet: CrowdWallet, place: VenuePlace = WETH) -> CrowdTrader:

@@ -9,21 +9,23 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.blocks.environments import draw
 from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
+from roundtrip.chain.simulate.crowd_plans import plain_wallet
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import CrowdWallet, Missing
+from roundtrip.domain.check.evidence import CrowdWallet
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
-from roundtrip.services.engine.crowd import recall_wallets
+from roundtrip.services.engine.crowd import draw_crowd, draw_gaps, recall_wallets
 from roundtrip.services.engine.session import CheckSession
 from unit.chain.trades import ETH, EVERY_PLACE, USDG, WETH
-from unit.services.engine.crowds import CURVE, DEEP, HEAD, SEED, drawn, session, spent
+from unit.services.engine.crowds import CURVE, HEAD, SEED, drawn, session, spent
 
-COUNT = 27
+COUNT = 26
 PLAIN = 12
 MAIN_TIMES = {POLICY.later_s, POLICY.hour_s, POLICY.day_s}
 LAST_S = POLICY.day_s + POLICY.later_s
+ROOM = 10**24
 seeds = st.binary(min_size=32, max_size=32)
 QUICK = settings(max_examples=15, deadline=None)
 
@@ -96,9 +98,9 @@ def test_every_moment_has_wallets_that_sell(seed: bytes) -> None:
         times.count(at_s) >= least for at_s, least in zip(sorted(MAIN_TIMES), (5, 5, 4), strict=True)
     ] == [True] * 3
     odd = sorted(set(times) - MAIN_TIMES)
-    assert len(odd) == 5
-    bounds = ((43, 3540), (4000, 20_000), (20_001, 40_000), (40_001, 62_000), (62_001, 84_000))
-    assert all(low <= at_s <= high for at_s, (low, high) in zip(odd, bounds, strict=True))
+    soon, hours = (43, 3540), ((3700, 7200), (7201, 10_800), (10_801, 40_000), (40_001, 84_000))
+    assert len(odd) == 6
+    assert all(low <= at_s <= high for at_s, (low, high) in zip(odd, (soon, soon, *hours), strict=True))
 
 
 @EVERY_PLACE
@@ -159,6 +161,31 @@ def test_another_venue_or_seed_draws_another_crowd(place: VenuePlace, seed: byte
     assert [wallet.after_s for wallet in here] != [wallet.after_s for wallet in there]
 
 
+@QUICK
+@given(seeds)
+def test_one_wallet_delegates_and_sells_all_of_it_by_the_usual_route(seed: bytes) -> None:
+    (wallet,) = [wallet for wallet in drawn(seed=seed) if wallet.delegates]
+    assert (wallet.way, wallet.share_bps) == ("usual", BPS)
+
+
+@QUICK
+@given(seeds)
+def test_the_largest_is_plain_and_trades_alone(seed: bytes) -> None:
+    *among, alone = draw_crowd(seed, WETH, HEAD, POLICY)
+    assert tuple(among) == drawn(seed=seed)
+    assert POLICY.crowd_largest_wei * 9 // 10 <= alone.size_wei <= POLICY.crowd_largest_wei
+    expected = plain_wallet(alone.wallet, alone.nonce, alone.size_wei, POLICY.later_s)
+    assert alone == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(seeds)
+def test_the_gaps_between_buys_are_within_their_bounds(seed: bytes) -> None:
+    gaps = draw_gaps(seed, POLICY)
+    assert len(gaps) == POLICY.crowd_buy_blocks + 1
+    assert all(1 <= gap_s <= 60 for gap_s in gaps)
+
+
 # --- recalled wallets ---------------------------------------------------------------------------------
 
 
@@ -172,12 +199,12 @@ def of_seed(number: int, seed: bytes = SEED) -> RecalledWallet:
 
 def test_wallets_of_this_venue_are_recalled_smallest_first() -> None:
     stranger = replace(of_seed(3), at="0x" + "ee" * 20)
-    actual = recall_wallets(session_with(of_seed(9), stranger, of_seed(2), of_seed(2)), WETH, DEEP, None)
+    actual = recall_wallets(session_with(of_seed(9), stranger, of_seed(2), of_seed(2)), WETH, ROOM)
     assert actual == (drawn()[2], drawn()[9])
 
 
 def test_a_recalled_main_wallet_buys_and_sells_as_it_did() -> None:
-    (wallet,) = recall_wallets(session_with(of_seed(MAIN_WALLET)), WETH, DEEP, None)
+    (wallet,) = recall_wallets(session_with(of_seed(MAIN_WALLET)), WETH, ROOM)
     main = main_wallet(draw(SEED, HEAD, POLICY)[0])
     assert (wallet.wallet, wallet.nonce) == (main.buyer, main.nonce)
     assert (wallet.size_wei, wallet.after_s) == (POLICY.probe_wei, POLICY.later_s)
@@ -185,12 +212,10 @@ def test_a_recalled_main_wallet_buys_and_sells_as_it_did() -> None:
 
 def test_recalled_wallets_are_at_most_four_and_leave_half_of_the_room() -> None:
     every = session_with(*(of_seed(number) for number in range(COUNT)))
-    assert len(recall_wallets(every, WETH, DEEP, None)) == POLICY.most_recalled
-    depth = replace(DEEP, quote_reserve_raw=40 * spent(drawn()[0]))
-    in_room = recall_wallets(every, WETH, depth, None)
-    assert 0 < len(in_room) < POLICY.most_recalled
-    assert sum(map(spent, in_room)) <= 2 * spent(drawn()[0])
-    assert recall_wallets(every, WETH, Missing("node", "timed out"), None) == ()
+    assert len(recall_wallets(every, WETH, ROOM)) == POLICY.most_recalled
+    in_room = recall_wallets(every, WETH, 2 * spent(drawn()[0]))
+    assert len(in_room) == POLICY.most_recalled
+    assert sum(map(spent, in_room)) <= spent(drawn()[0])
 
 
 def test_every_other_wallet_approves_everything() -> None:

@@ -17,6 +17,7 @@ from roundtrip.domain.check.evidence import (
     EnvironmentBuy,
     IsolatedTrade,
     Missing,
+    NotTried,
     RefusedCall,
 )
 from roundtrip.services.engine.crowd import doubt_balance
@@ -63,9 +64,9 @@ def odd(**changes: object) -> CrowdWallet:
 def tried(*odds: CrowdWallet, outcome: object = PAUSED, later: tuple[int, ...] = ()) -> list[Isolation]:
     """What is tried of a crowd in which these differ, of which the first is a member."""
     members = (replace(SELLS.members[0], wallet=odds[0]), *SELLS.members[1:])
-    trades = tuple(CrowdTrade(drawn_wallet, outcome) for drawn_wallet in odds)  # type: ignore[arg-type]
+    trades = tuple(CrowdTrade(drawn_wallet, outcome, 4) for drawn_wallet in odds)  # type: ignore[arg-type]
     sells = replace(SELLS, members=members)
-    return isolations(session(), Crowd(trades, 0), [sells], MAIN, bought(RECEIVED, 1, *later))
+    return isolations(session(), Crowd(trades), [sells], MAIN, ("probe", bought(RECEIVED, 1, *later)))
 
 
 def by(actual: list[Isolation]) -> dict[str, Isolation]:
@@ -77,7 +78,7 @@ def test_where_none_differs_nothing_is_tried() -> None:
 
 
 def test_of_a_wallet_that_chose_nothing_only_its_size_its_moment_and_its_fate_are_tried() -> None:
-    fates = ["wallet", "nearly all", "others", "others sold"]
+    fates = ["blocks", "wallet", "nearly all", "others", "others sold"]
     assert list(by(tried(odd()))) == ["as drawn", *fates, "size", "time"]
 
 
@@ -89,6 +90,7 @@ def test_of_a_wallet_that_chose_nothing_only_its_size_its_moment_and_its_fate_ar
         ({"way": "second route"}, "route"),
         ({"approves_all": True}, "approval"),
         ({"tip_wei": 5}, "tip"),
+        ({"delegates": True}, "code"),
     ],
 )
 def test_each_choice_is_tried_where_the_wallet_made_it(changes: dict[str, object], choice: str) -> None:
@@ -101,14 +103,14 @@ def test_each_choice_is_tried_where_the_wallet_made_it(changes: dict[str, object
 
 @pytest.mark.parametrize("after_s", [13, 100, 3600, 86_400])
 def test_it_is_tried_as_late_as_it_sold_among_others(after_s: int) -> None:
-    """It bought in the first of four blocks, and all wait for the last."""
+    """All wait for the last of the buys, alone, too."""
     actual = by(tried(odd(after_s=after_s)))
-    assert [attempt.after_s for attempt in actual["time"].attempts] == [after_s + 4]
-    assert [attempt.after_s for attempt in actual["as drawn"].attempts] == [after_s + 4]
+    assert [attempt.after_s for attempt in actual["time"].attempts] == [after_s]
+    assert [attempt.after_s for attempt in actual["as drawn"].attempts] == [after_s]
 
 
 def test_a_wallet_that_is_no_member_sold_at_no_moment_of_its_own() -> None:
-    actual = by(isolations(session(), Crowd((CrowdTrade(odd(), PAUSED),), 0), [SELLS], MAIN, BUY))
+    actual = by(isolations(session(), Crowd((CrowdTrade(odd(), PAUSED),)), [SELLS], MAIN, ("probe", BUY)))
     assert "time" not in actual
 
 
@@ -119,12 +121,12 @@ def test_each_try_keeps_one_difference() -> None:
     )  # fmt: skip
     actual = by(tried(drawn_wallet))
     held = SELLS.members[0].held_raw
-    plain = actual["others"].wallet
+    plain = actual["others"].seller.wallet
     assert (plain.size_wei, plain.again_wei, plain.share_bps, plain.way) == (10**17, 0, BPS, "usual")
     assert (plain.tip_wei, plain.approves_all, plain.weth_wei, plain.usdg_raw) == (0, False, 0, 0)
-    assert (actual["as drawn"].wallet, actual["as drawn"].attempts) == (
+    assert (actual["as drawn"].seller.wallet, actual["as drawn"].attempts) == (
         drawn_wallet,
-        (Attempt(103, held // 2),),
+        (Attempt(100, held // 2),),
     )
     usual = replace(
         drawn_wallet,
@@ -135,11 +137,13 @@ def test_each_try_keeps_one_difference() -> None:
         share_bps=BPS,
         way="usual",
     )
-    assert (actual["wallet"].wallet, actual["wallet"].attempts) == (usual, DAY)
+    assert (actual["wallet"].seller.wallet, actual["wallet"].attempts) == (usual, DAY)
     soon = (Attempt(13, RECEIVED),)
-    assert {name: (actual[name].wallet, actual[name].attempts) for name in CHOICES if name in actual} == {
+    assert {
+        name: (actual[name].seller.wallet, actual[name].attempts) for name in CHOICES if name in actual
+    } == {
         "size": (replace(plain, size_wei=3 * 10**17, again_wei=10**17), (Attempt(13, held),)),
-        "time": (plain, (Attempt(103, RECEIVED),)),
+        "time": (plain, (Attempt(100, RECEIVED),)),
         "share": (replace(plain, share_bps=5000), (Attempt(13, RECEIVED // 2),)),
         "route": (replace(plain, way="second route"), soon),
         "approval": (replace(plain, approves_all=True), soon),
@@ -148,14 +152,14 @@ def test_each_try_keeps_one_difference() -> None:
 
 
 def test_a_wallet_that_bought_once_buys_the_probe_at_once_alone() -> None:
-    usual = by(tried(odd(size_wei=10**18)))["wallet"].wallet
+    usual = by(tried(odd(size_wei=10**18)))["wallet"].seller.wallet
     assert (usual.size_wei, usual.again_wei) == (POLICY.probe_wei, 0)
 
 
 @pytest.mark.parametrize("difference", ["others", "others sold"])
 def test_the_others_are_all_but_the_wallet(difference: str) -> None:
     actual = by(tried(odd()))[difference]
-    assert [member.number for member in actual.others] == list(range(1, 27))
+    assert [member.number for member in actual.others] == list(range(1, 26))
     assert actual.attempts == DAY
     sold = [step.label for block in isolation_plan(session(), WETH, actual).blocks for step in block.steps]
     assert any(label.startswith("m1-sell-") for label in sold) is (difference == "others sold")
@@ -175,7 +179,7 @@ def test_three_wallets_are_tried_refused_ones_first_and_the_plainest_of_them() -
         CrowdTrade(fancy, crowd_sale(9000)),
         CrowdTrade(plain, crowd_sale()),
     )
-    actual = isolations(session(), Crowd(trades, 0), [SELLS], MAIN, BUY)
+    actual = isolations(session(), Crowd(trades), [SELLS], MAIN, ("probe", BUY))
     assert list(dict.fromkeys(isolation.of for isolation in actual)) == [2, 1, 0]
 
 
@@ -189,10 +193,10 @@ def test_pieces_are_tried_as_the_main_wallets_probe() -> None:
 
 def test_a_try_that_did_not_run_is_not_known_and_one_too_large_is_refused() -> None:
     isolation = tried(odd())[0]
-    assert read_isolation(session(), WETH, isolation, NODE) == IsolatedTrade(0, "as drawn", NODE)
+    assert read_isolation(session(), bought_on(), isolation, NODE) == IsolatedTrade(0, "as drawn", NODE)
     too_large = RefusedCall("buy", "too large", 0)
     expected = IsolatedTrade(0, "as drawn", RefusedCall("sell", "too large", 0))
-    assert read_isolation(session(), WETH, isolation, too_large) == expected
+    assert read_isolation(session(), bought_on(), isolation, too_large) == expected
 
 
 def test_a_crowd_that_did_not_run_is_not_known() -> None:
@@ -223,9 +227,10 @@ def test_who_could_not_buy_is_kept_and_who_was_given_less_is_left_out() -> None:
         for member, wallet in zip(SELLS.members, usual, strict=False)
     )
     no_buy = CrowdTrade(odd(), RefusedCall("buy", "not you", 1))
-    sells = CrowdSells(members[:2], (MemberBuys(1000, 1000, 1),) * 2, (no_buy,), 5)
+    sells = CrowdSells(members[:2], (MemberBuys(1000, 1000, 1),) * 2, (no_buy,))
     actual = read_crowd_sells(session(), WETH, sells, met(0, 1000) | met(1, 999))
-    assert actual == Crowd((CrowdTrade(usual[0], RefusedCall("sell", "paused", 30_000)), no_buy), 6)
+    refusal, less = RefusedCall("sell", "paused", 30_000), NotTried("pool")
+    assert actual == Crowd((CrowdTrade(usual[0], refusal, 4), CrowdTrade(usual[1], less, 4), no_buy))
 
 
 def test_a_crowd_that_was_mostly_given_less_is_not_left_out() -> None:
@@ -234,7 +239,7 @@ def test_a_crowd_that_was_mostly_given_less_is_not_left_out() -> None:
         replace(member, wallet=replace(odd(), wallet=member.wallet.wallet), held_raw=1000)
         for member in SELLS.members[:2]
     )
-    sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, (), 0)
+    sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, ())
     actual = read_crowd_sells(session(), WETH, sells, met(0, 999) | met(1, 999))
     assert isinstance(actual, Crowd)
     assert [trade.outcome for trade in actual.trades] == [
@@ -251,7 +256,7 @@ def test_who_was_given_less_is_measured_for_another_try() -> None:
         replace(member, wallet=wallet, held_raw=1000)
         for member, wallet in zip(SELLS.members, usual, strict=False)
     )
-    sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, (), 0)
+    sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, ())
     actual = measure_sellers(session(), UNKNOWN, sells, BUY, met(0, 1000) | met(1, 990))
     assert actual is not None
     assert [member.held_raw for member in actual.members] == [1000, 990]
@@ -261,7 +266,7 @@ def test_who_was_given_less_is_measured_for_another_try() -> None:
 def test_who_got_what_was_expected_is_not_measured() -> None:
     wallet = replace(odd(), wallet=SELLS.members[0].wallet.wallet)
     member = replace(SELLS.members[0], wallet=wallet, held_raw=1000)
-    sells = CrowdSells((member,), (MemberBuys(1000, 1000, 1),), (), 0)
+    sells = CrowdSells((member,), (MemberBuys(1000, 1000, 1),), ())
     assert measure_sellers(session(), UNKNOWN, sells, BUY, met(0, 1000)) is None
 
 

@@ -41,8 +41,8 @@ def test_the_parts_follow_the_gas_that_the_main_wallet_used(gas: int, approve_ga
     [
         (22_780, 220_000, 70_000, 1),
         (22_780, 16_000_000, 2_000_000, 0),
-        (1_139_000, 1_300_000, 1_200_000, 22),
-        (1_139_000, 4_000_000, 1_200_000, 27),
+        (1_139_000, 1_300_000, 1_200_000, 21),
+        (1_139_000, 4_000_000, 1_200_000, 26),
     ],
 )
 def test_what_data_costs_adds_parts_and_what_the_token_does_none_beyond_three(

@@ -1,7 +1,6 @@
 """Which of the crowd trade: as many as the venue's depth and one simulation's gas allow."""
 
 from dataclasses import replace
-from itertools import accumulate
 
 import pytest
 
@@ -10,8 +9,8 @@ from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.buy_math import outputs_of_buys
-from roundtrip.domain.check.evidence import CompletedBuy, CrowdTrade, EnvironmentBuy, RefusedCall
-from roundtrip.services.engine.crowd import crowd_blocks, quote_crowd_buys
+from roundtrip.domain.check.evidence import CompletedBuy, CrowdTrade, EnvironmentBuy, NotTried, RefusedCall
+from roundtrip.services.engine.crowd import crowd_blocks, fit_wallets, quote_crowd_buys, room_raw
 from roundtrip.services.engine.crowd_sells import CrowdSells, choose_sellers
 from roundtrip.services.engine.session import VenueTrial
 from unit.chain.trades import EVERY_PLACE, SETTING, TOKEN, USDG, WETH
@@ -44,25 +43,38 @@ def numbers(actual: CrowdSells) -> list[int]:
     return [member.number for member in actual.members]
 
 
-def deep_for(count: int, place: VenuePlace = WETH) -> int:
-    """The depth that is just enough for the smallest so many wallets."""
-    return 10 * sum(spent(wallet, place) for wallet in drawn(place)[:count])
-
-
 @EVERY_PLACE
-@pytest.mark.parametrize("count", [1, 5, 13, 20])
-def test_as_many_trade_as_a_tenth_of_the_depth_allows(place: VenuePlace, count: int) -> None:
-    facts = replace(DEEP, quote_reserve_raw=deep_for(count, place))
-    actual = chosen(bought_on(place, facts))
-    assert (numbers(actual), actual.left_out) == (list(range(count)), 27 - count)
-    fewer = chosen(bought_on(place, replace(facts, quote_reserve_raw=facts.quote_reserve_raw - 1)))
-    assert numbers(fewer) == list(range(count - 1))
-    assert fewer.left_out == 28 - count
+@pytest.mark.parametrize("part", [1, 10, 1000])
+def test_in_a_thin_pool_all_trade_for_less_each(place: VenuePlace, part: int) -> None:
+    """Each size shrinks by the same factor, so that a crowd of few does not hide what others would meet."""
+    total_raw = sum(spent(wallet, place) for wallet in drawn(place))
+    fitted = fit_wallets(session(), place, drawn(place), total_raw // part)
+    assert sum(spent(wallet, place) for wallet in fitted) <= total_raw // part
+    trial = replace(bought_on(place), crowd_wallets=fitted)
+    assert numbers(chosen(trial)) == list(range(26))
+    for wallet, full in zip(fitted, drawn(place), strict=True):
+        assert wallet == replace(full, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
+        assert abs(wallet.size_wei * part - full.size_wei) <= full.size_wei // 100
+    assert (fitted == drawn(place)) is (part == 1)
 
 
-def test_in_a_pool_too_thin_none_trades() -> None:
-    trial = replace(measured(bought_on()), facts=replace(DEEP, quote_reserve_raw=10**16))
-    assert (numbers(chosen(trial)), chosen(trial).left_out) == ([], 27)
+def test_in_a_pool_with_nothing_for_them_none_trades() -> None:
+    trial = replace(bought_on(), crowd_wallets=fit_wallets(session(), WETH, drawn(), 0))
+    actual = chosen(trial)
+    assert numbers(actual) == []
+    assert [trade.outcome for trade in actual.others] == [NotTried("pool")] * 26
+
+
+@pytest.mark.parametrize(
+    ("reserve_raw", "paid_raw", "room"), [(10**19, 10**17, 10**18), (10**17, 10**17, 10**17), (0, 0, 0)]
+)
+def test_a_crowd_has_a_tenth_of_the_depth_or_as_much_as_the_main_buy(
+    reserve_raw: int, paid_raw: int, room: int
+) -> None:
+    main = CompletedBuy(paid_raw, 10**18 if paid_raw else 0, 10**17, BUY_GAS)
+    facts = replace(DEEP, quote_reserve_raw=reserve_raw)
+    assert room_raw(session(), WETH, facts, None, main) == room
+    assert room_raw(session(), WETH, NODE, None, main) == 0
 
 
 def test_where_the_pool_or_the_buys_are_not_known_the_crowd_is_missing() -> None:
@@ -78,11 +90,11 @@ def test_a_wallet_that_trades_holds_what_its_buys_bring() -> None:
     actual = chosen(bought_on())
     quoted = quote_crowd_buys(session(), bought_on(), None, drawn())
     assert quoted is not None
-    assert numbers(actual) == list(range(27))
+    assert numbers(actual) == list(range(26))
     assert [member.wallet for member in actual.members] == list(drawn())
     assert [member.held_raw for member in actual.members] == [buys.received_raw for buys in quoted.buys]  # type: ignore[union-attr]
     assert actual.buys == quoted.buys
-    assert actual.refused == ()
+    assert actual.others == ()
 
 
 # --- curves -------------------------------------------------------------------------------------------
@@ -90,30 +102,19 @@ def test_a_wallet_that_trades_holds_what_its_buys_bring() -> None:
 
 def test_on_a_deep_curve_a_tenth_of_its_quote_is_the_bound() -> None:
     at = state(quote_raw=10**19, token_raw=10**27, reserved_raw=1)
-    trial = bought_on(CURVE, DEEP, launch(at))
-    count = next(n for n, sum_raw in enumerate(accumulate(map(_cost, drawn(CURVE)))) if sum_raw > 10**18)
-    assert numbers(chosen(trial, launch(at))) == list(range(count))
-    assert 0 < count < 27
+    assert room_raw(session(), CURVE, DEEP, launch(at), NODE) == 10**18
 
 
 def test_near_its_close_a_third_of_what_the_main_buy_leaves_is_the_bound() -> None:
     # An eth closes it, and the main wallet buys for a tenth of that first.
     at = state(quote_raw=10**20, token_raw=101 * 10**25, reserved_raw=10**27)
-    trial = bought_on(CURVE, DEEP, launch(at))
-    count = next(n for n, sum_raw in enumerate(accumulate(map(_cost, drawn(CURVE)))) if sum_raw > 3 * 10**17)
-    assert numbers(chosen(trial, launch(at))) == list(range(count))
-    assert 0 < count < 20
+    assert room_raw(session(), CURVE, DEEP, launch(at), NODE) == 3 * 10**17
 
 
-def test_a_curve_that_is_all_but_sold_out_has_no_crowd() -> None:
+def test_a_curve_that_is_all_but_sold_out_has_no_room() -> None:
     at = state(token_raw=10**27, reserved_raw=10**27 - 10**18)
-    trial = bought_on(CURVE, DEEP, launch(at))
-    assert numbers(chosen(trial, launch(at))) == []
+    assert room_raw(session(), CURVE, DEEP, launch(at), NODE) == 0
     assert THRESHOLD_RAW > 0
-
-
-def _cost(wallet: object) -> int:
-    return spent(wallet, CURVE)  # type: ignore[arg-type]
 
 
 # --- gas ----------------------------------------------------------------------------------------------
@@ -137,8 +138,8 @@ def test_the_limit_of_a_buy_follows_the_main_buys_gas(gas: int, buy_gas: int) ->
     usual = min(POLICY.crowd_gas_limit, max(400_000, 3 * gas))
     # Every third wallet or so sells with all the gas that it may.
     assert {member.sell_gas for member in actual.members} == {usual, POLICY.crowd_gas_limit}
-    assert actual.left_out == 27 - len(actual.members)
-    assert (len(actual.members) == 27) is (gas <= 250_000)
+    assert [trade.outcome for trade in actual.others] == [NotTried("gas")] * (26 - len(actual.members))
+    assert (len(actual.members) == 26) is (gas <= 250_000)
 
 
 def test_those_that_gas_leaves_out_are_the_largest() -> None:
@@ -155,14 +156,14 @@ def test_those_that_gas_leaves_out_are_the_largest() -> None:
 def test_wallets_whose_measured_buy_was_refused_do_not_sell_and_are_kept() -> None:
     trial = measured(bought_on(), m0=NO_BUY, m4=NO_BUY)
     actual = chosen(trial)
-    assert numbers(actual) == [n for n in range(27) if n not in (0, 4)]
-    assert actual.refused == tuple(CrowdTrade(drawn()[n], NO_BUY) for n in (0, 4))
-    assert [buys.gas for buys in actual.buys] == [BUY_GAS] * 25
+    assert numbers(actual) == [n for n in range(26) if n not in (0, 4)]
+    assert actual.others == tuple(CrowdTrade(drawn()[n], NO_BUY) for n in (0, 4))
+    assert [buys.gas for buys in actual.buys] == [BUY_GAS] * 24
 
 
 def test_where_none_could_buy_no_crowd_trades() -> None:
-    actual = chosen(measured(bought_on(), **{f"m{n}": NO_BUY for n in range(27)}))
-    assert (numbers(actual), len(actual.refused), actual.left_out) == ([], 27, 0)
+    actual = chosen(measured(bought_on(), **{f"m{n}": NO_BUY for n in range(26)}))
+    assert (numbers(actual), {trade.outcome for trade in actual.others}) == ([], {NO_BUY})
 
 
 def test_measured_buys_come_before_the_formulas() -> None:
@@ -216,8 +217,8 @@ def test_the_formula_buys_in_the_order_of_the_blocks() -> None:
         if step.label.endswith(("-buy", "-again"))
     ]
     wallets = drawn()
-    assert len(order) == 27 + sum(wallet.again_wei > 0 for wallet in wallets)
-    by_wallet = dict.fromkeys(range(27), 0)
+    assert len(order) == 26 + sum(wallet.again_wei > 0 for wallet in wallets)
+    by_wallet = dict.fromkeys(range(26), 0)
     given = outputs_of_buys(WETH.venue, DEEP, None, TOKEN, [10**17, *(raw for _, raw in order)])
     assert given is not None
     for (number, _), raw in zip(order, given[1:], strict=True):
