@@ -21,6 +21,7 @@ from roundtrip.domain.check.evidence import (
     CrowdTrade,
     Evidence,
     Missing,
+    NotTried,
     ProbeCell,
     RefusedCall,
     Size,
@@ -94,7 +95,8 @@ def grid_of(evidence: Evidence, judgement: Judgement, policy: Policy) -> CheckGr
     venue = evidence.venues[index]
     writer = _CellWriter(evidence, venue, policy)
     delays = sorted({cell.probe.delay_s for cell in venue.cells})
-    crowd = venue.crowd.trades if isinstance(venue.crowd, Crowd) else ()
+    trades = venue.crowd.trades if isinstance(venue.crowd, Crowd) else ()
+    crowd = tuple(trade for trade in trades if not isinstance(trade.outcome, NotTried))
     company = [_crowd_row(writer, crowd, delays)] if crowd else []
     return CheckGrid(delays, _rows(writer, venue.cells, delays) + company)
 
@@ -141,6 +143,7 @@ class _CellWriter:
             moved = GridTrade(wallet.wallet, f"{put_in}’s worth", failed_at=outcome.step)
             why = names.reason(outcome.reason or "") or None
             return GridCell(delay_s, "refused", "danger", None, why, moved)
+        assert isinstance(outcome, Missing)
         return GridCell(delay_s, "unknown", "unknown", None, outcome.why, GridTrade(wallet.wallet))
 
     def uncounted_fee(self) -> str:
