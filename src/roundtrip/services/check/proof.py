@@ -13,6 +13,7 @@ from roundtrip.chain.blocks.heads import read_header
 from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
 from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import AddressText, at
@@ -25,8 +26,9 @@ from .schema import CheckParams
 
 _READ_S = 5.0
 _LATEST = 1.2
-"""A sell is at most this much later than planned, and ``_SOME_S``: wallets differ."""
-_SOME_S = 60
+"""A sell is at most this much later than planned, and ``_SOME_S``: wallets differ, and a crowd's wait for the
+last of its buys."""
+_SOME_S = 60 + (POLICY.crowd_buy_blocks + 1) * POLICY.crowd_gaps_s[1]
 log = structlog.get_logger(__name__)
 
 
