@@ -216,7 +216,7 @@ async def test_a_cooldown_token_is_spoken_of_as_a_check_does(
     )
     assert (result.code, result.answer["check"]["verdict"]["code"]) == ("ok", "ok")
     assert (
-        'you cannot sell what it buys at once (the token says "cooldown"); you can within a day'
+        'you cannot sell what it buys at once (the token says "cooldown"); you can after an hour'
         in result.text
     )
 

@@ -395,8 +395,18 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
     if sells_by_second_route_only(reading, policy) and isinstance(reading.route, Sale):
         route, loss = venue.venue.traits.second_route, format_percent(reading.route.loss_bps)
         return f"The usual sell is refused{why}; a sell through {route} went through for a loss of {loss}"
-    when = "an hour" if enough(reading.hour, policy) else "a day"
-    return f"You cannot sell it at once{why}; you can after {when}"
+    return f"You cannot sell it at once{why}; you can {later_text(reading, policy)}"
+
+
+def later_text(reading: VenueReading, policy: Policy) -> str:
+    """When what does not sell at once sells, and that it stops again."""
+    hour, day = (
+        any(enough(sell, policy) for sell in sells)
+        for sells in ((reading.hour, reading.nearly_hour), (reading.day, reading.nearly_day))
+    )
+    if hour and not day and isinstance(reading.day, Sale | RefusedCall):
+        return "after an hour, but not after a day"
+    return "after an hour" if hour else "after a day"
 
 
 def _nearly_all_text(nearly: Sale, reading: VenueReading, why: str, policy: Policy) -> str:

@@ -23,6 +23,7 @@ from roundtrip.domain.check.sales import Sale, SellResult
 from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only, sells_nearly_all, stops_selling
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict_text import (
+    later_text,
     nearly_all_of,
     pieces_text,
     sell_refusal_clause,
@@ -297,7 +298,7 @@ def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: P
     whole = "you cannot sell what it buys at once"
     if is_unknown:
         whole = "we could not find out whether you can sell what it buys at once"
-    return f"{whole}{clause}; you can within a day, for {lost}"
+    return f"{whole}{clause}; you can {later_text(reading, policy)}, for {lost}"
 
 
 def loss(bps: int) -> str:

@@ -191,6 +191,8 @@ async def explain(ctx: Context, params: ExplainParams) -> UseCaseAnswer[Explanat
     """Explains one transaction. Raises CallerFault (not_found), and NodeFault when the node gives no answer,
     or one that contradicts itself."""
     meter = Meter()
+    # A node that has not answered for a while is not asked: the caller would wait until it times out.
+    ctx.heads.current()
     sent_and_mined = await read_transaction(ctx.node, params.tx_hash(), ctx.chain_id, meter)
     if sent_and_mined is None:
         raise CallerFault("not_found", _NOT_FOUND)

@@ -90,6 +90,14 @@ SAID: dict[str, tuple[Evidence, str]] = {
                 "Half of it (0.05 % of supply) sells at once, but not all of it."),
     "ok_in_an_hour": (evidence(venue(refused_cells(hour=sold(60)))), "you can after an hour"),
     "ok_in_a_day": (evidence(venue(refused_cells(day=sold(60)))), "you can after a day"),
+    "ok_in_an_hour_only": (
+        evidence(venue(refused_cells(hour=sold(60)))),
+        "you can after an hour, but not after a day",
+    ),
+    "ok_from_an_hour_on": (
+        evidence(venue(refused_cells(hour=sold(60), day=sold(60)))),
+        "you can after an hour.",
+    ),
     "handed_on": (evidence(venue(refused_cells(handed_on=sold(60)))),
                   "; a wallet that you send it to can sell it."),
     "ok_gas": (evidence(venue(cells(day=sold(60, gas=3_000_001)))), "uses 3,000,001 gas"),

@@ -161,7 +161,11 @@ TEXTS: dict[str, tuple[tuple[ProbeCell, ...], str]] = {
     "handed on": (refused_grid(handed_on=sold(60)), "; a wallet that you send it to can sell it."),
     "later": (
         refused_grid(**LATER),
-        "you cannot sell what it buys at once; you can within a day, for a loss of 0.60 %.",
+        "you cannot sell what it buys at once; you can after an hour, for a loss of 0.60 %.",
+    ),
+    "an hour later only": (
+        refused_grid(hour=sold(60), hour_again=sold(60)),
+        "you can after an hour, but not after a day, for a loss of 0.60 %.",
     ),
     "part": (
         grid(60, **{n: sold(60, 7000, 10_000) for n in GRID if GRID[n].share_bps == 10_000}),
