@@ -1,10 +1,12 @@
 """What failed, what is in no block yet, and what nobody knows."""
 
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
-from roundtrip.domain.base.errors import CallerFault
+from roundtrip.chain.blocks.heads import ChainHead
+from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
@@ -32,6 +34,23 @@ async def test_a_failure_has_its_reason(indexed: Context, rpc: SyncRpc, built: B
     assert "It failed: only its fee was paid." in answer.text
     assert 'fails with "balance too low"' in answer.text
     assert answer.fee_eth == sent.gas_wei / ETH
+
+
+class _SilentHeads:
+    """Those of a node that has not answered for a while."""
+
+    def current(self) -> ChainHead:
+        raise NodeFault("the node has not answered for 5 s")
+
+
+async def test_a_node_that_has_not_answered_for_a_while_is_not_asked(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """The caller would wait until the request times out."""
+    alice.send(built.tokens["plain"], calldata("transfer(address,uint256)", BOB, 10**40))
+    silent = replace(indexed, heads=cast(Any, _SilentHeads()), node=cast(Any, None))
+    with pytest.raises(NodeFault, match="has not answered for 5 s"):
+        await explain_tx(silent, newest(rpc))
 
 
 async def test_a_failure_for_want_of_gas(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
