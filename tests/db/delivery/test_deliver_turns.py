@@ -2,6 +2,7 @@
 servers that answer as a test says."""
 
 import asyncio
+import re
 import secrets
 from dataclasses import replace
 from typing import Any
@@ -244,8 +245,21 @@ async def test_a_message_whose_challenge_is_echoed_proves_the_channel(street: Ch
     await street.alert(account, "three")
     await street.run()
     challenges = [one.headers.get("webhook-challenge") for one in street.servers.sent]
+    assert all(re.fullmatch("[0-9a-f]{32}", challenge or "") for challenge in challenges[:2])
     assert challenges[0] != challenges[1]
     assert challenges[2] is None
+
+
+async def test_one_echo_of_several_messages_is_enough(street: ChannelStreet) -> None:
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    street.servers.echoes.add("a.example")
+    street.servers.replies["a.example"] = [OK]
+    await street.alert(account, "one")
+    await street.alert(account, "two")
+    assert await street.run() == 1
+    assert len(street.servers.sent) == 2
+    assert (await street.channel(channel_id)).proven_at == street.now()
 
 
 async def set_to(street: ChannelStreet, account: Account, host: str) -> dict[str, Any]:

@@ -113,6 +113,21 @@ async def test_what_was_set_on_blocks_that_are_gone_counts_for_those_that_came(g
     await ground.is_right()
 
 
+async def test_of_two_reorganisations_the_deeper_one_says_from_where_a_watch_counts(
+    ground: AlertGround,
+) -> None:
+    for _ in range(3):
+        await ground.block()
+    await ground.read()
+    await ground.rule()
+    await ground.follow(ALICE)
+    await ground.forked(101, [buys()], [])
+    await ground.forked(102, [buys()])
+    await ground.read()
+    assert [row["block_number"] for row in await ground.rows()] == [102, 102, 103, 103]
+    await ground.is_right()
+
+
 async def test_what_was_set_after_a_reorganisation_does_not_count_from_before_it(ground: AlertGround) -> None:
     for _ in range(3):
         await ground.block()

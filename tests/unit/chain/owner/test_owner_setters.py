@@ -243,3 +243,13 @@ def test_what_only_reads_is_told_from_what_writes_through_calls_within() -> None
     code[0x14:0x1B] = bytes.fromhex("5b600160005556")
     assert find_changing(bytes(code), (0x01, 0x0A, 0x11)) == {0x0A}
     assert STOP == "00"
+
+
+def test_a_jump_into_what_other_code_runs_into_is_followed() -> None:
+    """Two branches meet, as after an ``if``: one jumps there, the other one comes to it without a jump."""
+    # 0x01 jumps to 0x0b, which writes; 0x06 reads and runs into it.
+    code = bytes.fromhex("00 5b600b56 00 5b60005450 5b600160005500")
+    assert find_changing(code, (0x01, 0x06)) == {0x01, 0x06}
+    # 0x01 jumps behind the instruction that writes.
+    code = bytes.fromhex("00 5b600d56 00 5b60018055 0000 5b00")
+    assert find_changing(code, (0x01, 0x06)) == {0x06}

@@ -113,6 +113,8 @@ def test_a_dialect_is_known_by_its_answers(sample: Any, dialect: Any, inside: in
                 [probe_answer(LAST), failed(3, "execution reverted"), failed(3, "out of gas")], fillers=False
             )
         ),
+        raw(answer([*GETHS[-1]["calls"][:2], failed(3, "out of gas")], fillers=True)),
+        raw(answer([probe_answer(LAST), failed(3, "reverted"), GETHS[-1]["calls"][2]], fillers=True)),
     ],
 )
 def test_an_answer_of_another_kind_is_no_dialect(odd: Any) -> None:

@@ -306,3 +306,6 @@ async def test_only_the_wallets_own_transfers_have_to_agree() -> None:
     # Logs of the same block, and of the same wallet, in other transactions.
     node.logs = [a_transfer(2, transactionHash=ELSE), PAID, a_transfer(9, transactionHash=PARENT)]
     await payments.confirm(node, found, Address(TOKEN), Address(ALICE), CHAIN, Meter())
+    # Logs of the same transaction: another sender's, another token's, and no transfer.
+    node.logs = [a_log(3), PAID, OTHERS, a_transfer(6, address=ELSE[:42])]
+    await payments.confirm(node, found, Address(TOKEN), Address(ALICE), CHAIN, Meter())

@@ -37,6 +37,7 @@ from unit.domain.builders import (
     evidence,
     no_trade,
     refused_buys,
+    sold,
     venue,
 )
 from unit.domain.launches import (
@@ -255,6 +256,14 @@ def test_the_curves_formula_speaks_only_where_a_sell_could_not_be_run() -> None:
     assert refused is not None
     assert (refused.method, refused.round_trip_loss_bps) == ("simulated_trade", None)
     assert refused.sell_reverts == "no reason given"
+
+
+@pytest.mark.parametrize(("snipe", "fees"), [(0, 200), (199, 200), (201, 201), (9900, 9900)])
+def test_the_snipe_tax_is_told_as_the_fees_where_it_is_more(snipe: int, fees: int) -> None:
+    measured = at(CURVE, venue(cells(fees=sold(200))))
+    trade = answer(launched(launch(state(snipe_bps=snipe)), measured)).trade
+    assert trade is not None
+    assert trade.fees_bps == fees
 
 
 @pytest.mark.parametrize("known", [None, launch(NODE), launch(state(snipe_bps=1)), launch(state(fee_bps=99))])

@@ -14,6 +14,7 @@ from roundtrip.domain.transaction.account import (
 )
 from roundtrip.services.lookup.entities import KnownEntities
 from roundtrip.services.lookup.explain_text import (
+    MAX_SHOWN,
     StepsText,
     WalletEffect,
     describe_call,
@@ -88,6 +89,26 @@ def test_steps_are_one_a_line() -> None:
         "It is in block 1,527 of 2027-01-15 08:00:00 UTC; its fee was 0.000021 eth. "
         "Token amounts are as their contracts report them.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "says"),
+    [
+        (1, f"of the account {address(1)} (account"),
+        (2, f"of the accounts {address(1)}, {address(2)} (account"),
+        (MAX_SHOWN, f"{address(MAX_SHOWN)} (account"),
+        (MAX_SHOWN + 1, f"{address(MAX_SHOWN)} and 1 more (account"),
+        (MAX_SHOWN + 2, f"{address(MAX_SHOWN)} and 2 more (account"),
+    ],
+)
+def test_the_accounts_of_operations_are_named_and_the_rest_counted(count: int, says: str) -> None:
+    accounts = tuple(address(number) for number in range(1, count + 1))
+    summary = TransactionSummary("transfer", (SEND,), accounts, (), (), 0)
+    text = describe_transaction(
+        TEXTS, SENT, summary, WalletEffect(ALICE, {}, "balance", False), MINED, AROUND
+    )
+    assert text.startswith(f"{ALICE} submitted operations of the account")
+    assert says in text
 
 
 def test_a_contract_that_is_not_known_is_called_unknown() -> None:
