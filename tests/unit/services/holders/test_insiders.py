@@ -3,10 +3,11 @@
 import msgspec
 import pytest
 
+from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS
 from roundtrip.services.holders.insiders import share_bps
 from roundtrip.services.holders.present import present
-from roundtrip.services.holders.schema import PurseAnswer, Purses, ReadStatus, TokenHolders
+from roundtrip.services.holders.schema import PurseAnswer, Purses, TokenHolders
 from unit.services.holding import gathered
 
 
