@@ -253,3 +253,19 @@ def test_a_jump_into_what_other_code_runs_into_is_followed() -> None:
     # 0x01 jumps behind the instruction that writes.
     code = bytes.fromhex("00 5b600d56 00 5b60018055 0000 5b00")
     assert find_changing(code, (0x01, 0x06)) == {0x06}
+
+
+@pytest.mark.parametrize(
+    ("code", "changing"),
+    [
+        ("600160005500", {0}),
+        # What a PUSH holds is no instruction.
+        ("605500", set()),
+        # It runs into the last block, whose end is the code's.
+        ("60005450 5b6001600055", {0}),
+        # The target of a jump may be of three bytes.
+        ("62000006 56 00 5b600160005500", {0}),
+    ],
+)
+def test_code_is_read_from_its_first_byte_to_its_last(code: str, changing: set[int]) -> None:
+    assert find_changing(bytes.fromhex(code), (0,)) == changing
