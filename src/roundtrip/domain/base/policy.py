@@ -79,7 +79,7 @@ class Policy:
     )
     """The crowd's buys are drawn between these bounds, smallest first."""
     crowd_largest_wei: int = 3 * 10**18
-    """One more wallet trades alone, for nearly so much, or for as much as a crowd may, where that is less."""
+    """One more wallet trades alone, for 90 to 100 % of this; where a crowd may buy for less, for as much."""
     crowd_counts: tuple[int, ...] = (13, 6, 4, 2, 1)
     """How many are drawn between each pair of bounds. Where the venue is too thin, all sizes shrink."""
     crowd_purse_wei: tuple[int, int] = (5 * 10**15, 30 * 10**18)

@@ -100,7 +100,7 @@ class CrowdFinding:
 class CrowdReading:
     """The crowd of a venue. ``trapped``: wallets that bought there cannot sell, and could not have known.
     ``loss_bps``: the most that such a wallet loses. ``differing``: how many met something else; ``traded``:
-    how many of the ``drawn`` ones bought; ``starved``: how many did not for want of gas. ``largest_wei``: the
+    how many of the ``drawn`` ones bought; ``starved``: how many had too little gas. ``largest_wei``: the
     largest size that sold in one sale; 0: none. ``refused``: how many bought and could not sell half of what
     they asked for; ``sold``: how many could."""
 
@@ -120,8 +120,8 @@ class CrowdReading:
         return self.differing > 0 or self.is_thin()
 
     def is_thin(self) -> bool:
-        """True where fewer than half of the drawn wallets traded, but for those whose gas did not suffice: a
-        dear token is no trap."""
+        """True where fewer than half traded, of the drawn wallets that had enough gas: a token that uses much
+        gas is no trap."""
         return 2 * self.traded < self.drawn - self.starved
 
     def trap(self) -> CrowdFinding | None:
@@ -201,14 +201,8 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         largest_wei=_largest_wei(crowd),
         refused=sum(_is_refused(trade) for trade in crowd.trades),
         sold=sum(_sold_half(trade.outcome) for trade in crowd.trades),
-        starved=sum(_is_starved(trade.outcome, policy) for trade in crowd.trades),
+        starved=sum(trade.outcome == NotTried("gas") for trade in crowd.trades),
     )
-
-
-def _is_starved(outcome: object, policy: Policy) -> bool:
-    """True where the buy used up its gas: a pool may give a reason of its own then, and keep a part of it."""
-    is_dear = isinstance(outcome, RefusedCall) and 4 * outcome.gas >= 3 * policy.crowd_gas_limit
-    return outcome == NotTried("gas") or (is_dear and not _has_bought(outcome))
 
 
 def _has_bought(outcome: object) -> bool:

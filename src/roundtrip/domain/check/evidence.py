@@ -346,10 +346,14 @@ class CrowdSale:
 
 @dataclass(frozen=True, slots=True)
 class NotTried:
-    """Why a drawn wallet did not trade: the venue is too thin for it, or a simulation has too little gas."""
+    """Why a drawn wallet did not trade: the venue is too thin for it (pool), or its trades need more gas than
+    a simulation has or than its limit allows (gas)."""
 
     wire: ClassVar[str] = "NotTried"
     why: Literal["pool", "gas"]
+
+
+TradeOutcome = CrowdSale | RefusedCall | Missing | NotTried
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +363,7 @@ class CrowdTrade:
 
     wire: ClassVar[str] = "CrowdTrade"
     wallet: CrowdWallet
-    outcome: CrowdSale | RefusedCall | Missing | NotTried
+    outcome: TradeOutcome
     late_s: int = 0
 
 
@@ -388,14 +392,11 @@ class IsolatedTrade:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The crowd of one venue. ``isolated``: empty where no wallet met anything else than the main one.
-    ``share_bps``: each sold at most this share of what it holds, because the main wallet could not sell all;
-    else all that it was drawn to sell."""
+    """The crowd of one venue. ``isolated``: empty where no wallet met anything else than the main one."""
 
     wire: ClassVar[str] = "Crowd"
     trades: tuple[CrowdTrade, ...]
     isolated: tuple[IsolatedTrade, ...] = ()
-    share_bps: int = BPS
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ _PURPOSES = MappingProxyType(
         "crowd_counts": "how many are drawn between each pair",
         "crowd_purse_wei": "the least and the most eth that a wallet of the crowd holds beyond its buys",
         "crowd_most_tip_wei": "the highest tip of a wallet of the crowd",
-        "crowd_largest_wei": "for nearly so much one wallet more trades alone",
+        "crowd_largest_wei": "one more wallet trades alone, for 90 to 100 % of this",
         "crowd_gaps_s": "the bounds of the drawn times before each block of the crowd's buys",
         "crowd_buy_blocks": "the blocks in which the crowd buys first",
         "crowd_depth_divisor": "the crowd buys for at most this part of a venue's depth",

@@ -219,10 +219,10 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         refusal = outcomes.read_told(facts, f"pay-out-{number}")
         given_raw, bought = _given_raw(run, place, results[main]), outcomes_of[main]
         room = room_raw(run, place, pool, launch, bought)
-        wallets, alone = tuple[CrowdWallet, ...](), tuple[CrowdWallet, ...]()
+        wallets, largest = tuple[CrowdWallet, ...](), tuple[CrowdWallet, ...]()
         if run.crowd_seed is not None:
             drawn = draw_crowd(run.crowd_seed, place, run.head, run.means.policy)
-            wallets, alone = (fit_wallets(run, place, part, room) for part in (drawn[:-1], drawn[-1:]))
+            wallets, largest = (fit_wallets(run, place, part, room) for part in (drawn[:-1], drawn[-1:]))
         venues.append(
             VenueTrial(
                 place,
@@ -233,7 +233,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
                 wallets,
                 crowd_parts=crowd_parts(run, bought, wallets) if isinstance(bought, CompletedBuy) else 1,
                 recalled_wallets=recall_wallets(run, place, room),
-                alone_wallets=alone,
+                largest_wallets=largest,
             )
         )
     code = token_facts.read_simulated_code(facts)

@@ -1,6 +1,6 @@
 """The crowd of a venue: drawn wallets that differ as real ones do. They buy in the buy round and sell among
-others in the sell round; one more trades for all that the venue's depth allows. The isolation round tries
-those alone that met something else."""
+others in the sell round; the largest trades alone. The isolation round tries those alone that met something
+else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -78,7 +78,8 @@ def draw_gaps(seed: bytes, policy: Policy) -> tuple[int, ...]:
 
 
 def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) -> tuple[CrowdWallet, ...]:
-    """The wallets, smallest first, of which the last trades alone. One in four of the others buys twice."""
+    """The wallets, smallest first. The last one, the largest, trades alone; of the others one in four buys
+    twice."""
     draw = _Draw(seed, place.venue.at() or "")
     sizes = sorted(
         draw.spread(f"size {lowest} {n}", lowest, highest)
@@ -122,10 +123,10 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
         )
     plain = wallets[_PLAIN_AT]
     wallets[_PLAIN_AT] = crowd_plans.plain_wallet(plain.wallet, plain.nonce, plain.size_wei, last_s)
-    largest_wei = policy.crowd_largest_wei * draw.between("alone size", 9000, BPS) // BPS
-    nonce = draw.between("alone nonce", 1, 300)
-    alone = crowd_plans.plain_wallet(draw.address("alone"), nonce, largest_wei, policy.later_s)
-    return (*wallets, alone)
+    largest_wei = policy.crowd_largest_wei * draw.between("largest size", 9000, BPS) // BPS
+    nonce = draw.between("largest nonce", 1, 300)
+    largest = crowd_plans.plain_wallet(draw.address("largest"), nonce, largest_wei, policy.later_s)
+    return (*wallets, largest)
 
 
 def _some(draw: _Draw, label: str, lowest: int, highest: int) -> int:
@@ -161,7 +162,7 @@ def _ways(draw: _Draw, count: int, two_routes: bool) -> dict[int, tuple[CrowdWay
 
 
 def can_trade(run: CheckSession, trial: VenueTrial) -> bool:
-    """Whether the venue is deep enough for the smallest of its wallets."""
+    """Whether the venue is deep enough for each of its wallets."""
     return all(
         member_trader(run, trial.place, number, wallet).spent_raw(wallet.size_wei) > 0
         for number, wallet in enumerate(trial.crowd_wallets)
@@ -171,12 +172,12 @@ def can_trade(run: CheckSession, trial: VenueTrial) -> bool:
 def fit_wallets(
     run: CheckSession, place: VenuePlace, wallets: Sequence[CrowdWallet], most_raw: int
 ) -> tuple[CrowdWallet, ...]:
-    """The wallets, with smaller sizes where together they would buy for more than ``most_raw`` of the venue's
-    quote: all by the same factor, so that every one trades. None where the venue has nothing for them."""
-    traders = [member_trader(run, place, number, wallet) for number, wallet in enumerate(wallets)]
-    wei = [(trader.wallet.size_wei, trader.wallet.again_wei) for trader in traders]
+    """The wallets. Where together they would buy for more than ``most_raw`` of the venue's quote, all sizes
+    shrink by the same factor, so that every wallet trades; they are 0 where ``most_raw`` is."""
     total_raw = sum(
-        trader.spent_raw(size) for trader, sizes in zip(traders, wei, strict=True) for size in sizes
+        trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
+        for number, wallet in enumerate(wallets)
+        for trader in [member_trader(run, place, number, wallet)]
     )
     if total_raw <= most_raw:
         return tuple(wallets)
@@ -197,10 +198,10 @@ def room_raw(
     launch: AnyLaunch | Missing | None,
     main: BuyOutcome,
 ) -> int:
-    """The most that the crowd may buy for, in base units of the venue's quote: a part of the venue's depth,
-    or as much as the main wallet's buy that the venue filled, where that is more, as in a pool that holds no
-    money yet. Of a curve at most a third of what it has left after that buy, which comes first. So it stays
-    open also where wallets of earlier checks, for half as much, trade beside the crowd."""
+    """The most that the crowd may buy for, in base units of the venue's quote: a part of the venue's depth.
+    Where the main wallet's buy was larger than that and was filled, as in a pool that holds no money yet, the
+    crowd may buy for as much. On a curve it may buy for a third of what is left after that buy: so the curve
+    stays open also where wallets of earlier checks buy for half as much beside the crowd."""
     curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
     divisor = run.means.policy.crowd_depth_divisor
     if place.venue.is_curve and isinstance(curve, Curve):
@@ -220,10 +221,10 @@ def _until_closed_raw(curve: Curve) -> int:
     return curve.quote_raw * sellable // max(1, curve.reserved_raw)
 
 
-def recall_wallets(run: CheckSession, place: VenuePlace, room_raw: int) -> tuple[CrowdWallet, ...]:
+def recall_wallets(run: CheckSession, place: VenuePlace, most_raw: int) -> tuple[CrowdWallet, ...]:
     """The wallets that earlier checks keep for this venue, smallest first. They trade in a simulation of
     their own: earlier proofs show their addresses, and a token that meets one could behave for all others.
-    Together they buy for at most half of what a crowd may, ``room_raw``."""
+    Together they buy for at most half of ``most_raw``, which is what a crowd may buy for."""
     if run.crowd_seed is None:
         return ()
     known: dict[Address, CrowdWallet] = {}
@@ -232,7 +233,7 @@ def recall_wallets(run: CheckSession, place: VenuePlace, room_raw: int) -> tuple
             wallet = redraw_wallet(place, run.head, run.means.policy, recalled)
             known.setdefault(wallet.wallet, wallet)
     wallets = sorted(known.values(), key=lambda wallet: wallet.size_wei)
-    return fit_wallets(run, place, wallets, room_raw // 2)
+    return fit_wallets(run, place, wallets, most_raw // 2)
 
 
 def redraw_wallet(
@@ -271,9 +272,9 @@ class CrowdPart:
 
 WHOLE_CROWD = CrowdPart()
 MAX_PARTS = 3
-"""So every wallet trades in the company of eight others at least: some tokens refuse whoever sells after
-others. A token that uses so much gas that this does not do is not judged. What data costs is not the token's
-doing, and adds parts."""
+"""So every wallet trades in the company of eight others at least, the main wallet included: some tokens
+refuse whoever sells after others. A token that uses too much gas for that is not judged. What data costs is
+not the token's doing, and adds parts."""
 _SMALL_CALLS, _SMALL_GAS = 8, 60_000
 """A wallet's calls beside its trades and its approval of the token, and what each uses."""
 _POOL_USED_BPS = 8000

@@ -26,6 +26,7 @@ from roundtrip.domain.check.evidence import (
     NotTried,
     RefusedCall,
     Size,
+    TradeOutcome,
 )
 from roundtrip.domain.check.refusals import POOL_GOT_LESS
 from roundtrip.domain.check.sales import Sale
@@ -52,14 +53,10 @@ class CrowdSells:
 
 
 def choose_sellers(
-    run: CheckSession,
-    trial: VenueTrial,
-    launch: AnyLaunch | Missing | None,
-    main: CompletedBuy,
-    share_bps: int = BPS,
+    run: CheckSession, trial: VenueTrial, launch: AnyLaunch | Missing | None, main: CompletedBuy
 ) -> CrowdSells | Missing:
-    """The wallets that could buy. A token that shrinks while it is held leaves each a smaller part to sell,
-    of which it sells ``share_bps`` at most. Missing where the crowd's buys are not known."""
+    """The wallets that could buy. A token that shrinks while it is held leaves each a smaller part to sell.
+    Missing where the crowd's buys are not known."""
     if isinstance(trial.facts, Missing):
         return trial.facts
     wallets = trial.crowd_wallets
@@ -73,14 +70,14 @@ def choose_sellers(
     for number, (wallet, buys) in enumerate(zip(wallets, crowd.buys, strict=True)):
         trader = member_trader(run, trial.place, number, wallet)
         if not isinstance(buys, MemberBuys):
-            refused.append(CrowdTrade(wallet, buys))
+            refused.append(CrowdTrade(wallet, _name_starved(run, trader, buys)))
             continue
         buy_gas = min(trader.gas_limit(), max(_MIN_BUY_GAS, buys.gas * 3 // 2))
         sell_gas = min(trader.gas_limit(), max(_MIN_SELL_GAS, buys.gas * 3))
         if wallet.nonce % _GENEROUS == 0:
             sell_gas = trader.gas_limit()
         kept_bps = _kept_bps(main, _last_s(wallet, policy), policy)
-        held_raw = buys.received_raw * kept_bps // BPS * share_bps // BPS
+        held_raw = buys.received_raw * kept_bps // BPS
         members.append(Member(number, wallet, held_raw, buy_gas, sell_gas))
         bought.append(buys)
     return give_gas(run, CrowdSells(tuple(members), tuple(bought), tuple(refused)), 0)
@@ -184,15 +181,25 @@ def read_crowd_sells(
     for member, buys in _pairs(sells):
         trader = member_trader(run, place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
-        outcome = crowd_outcomes.read_trade(result, trader, buys, amounts)
+        read = crowd_outcomes.read_trade(result, trader, buys, amounts)
         late_s = crowd_plans.late_s(member, run.setting)
-        trades.append(CrowdTrade(member.wallet, outcome or _GAVE_LESS, late_s))
+        outcome = _name_starved(run, trader, read or _GAVE_LESS)
+        trades.append(CrowdTrade(member.wallet, outcome, late_s))
     short = sum(trade.outcome is _GAVE_LESS for trade in trades)
     # A token that moves the price while others buy must not hide its refusals so.
     if 2 * short <= len(trades):
         pool = NotTried("pool")
         trades = [replace(trade, outcome=pool) if trade.outcome is _GAVE_LESS else trade for trade in trades]
     return Crowd((*trades, *sells.others))
+
+
+def _name_starved(run: CheckSession, trader: CrowdTrader, outcome: TradeOutcome) -> TradeOutcome:
+    """NotTried where a refused buy used up the gas that a crowd's wallet may use: a pool may give a reason of
+    its own then, and keep a part of the gas. What the call's data costs is no use of the token's."""
+    if not isinstance(outcome, RefusedCall) or outcome.step not in ("fund", "buy", "arrive"):
+        return outcome
+    used = outcome.gas - data_gas(run)
+    return NotTried("gas") if 4 * used >= 3 * trader.gas_limit() else outcome
 
 
 _GAVE_LESS = Missing("token", "the venue gave less than its formula says")

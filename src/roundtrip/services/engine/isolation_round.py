@@ -76,7 +76,7 @@ def _plan_isolation(
         parts = _parts(sold.crowds, number, "crowd")
         if isinstance(venue.crowd, Crowd) and parts and main is not None:
             main_met = main_sells(reading)
-            apart = _parts(sold.crowds, number, "recalled", "alone")
+            apart = _parts(sold.crowds, number, "recalled", "largest")
             asked = isolations(run, venue.crowd, parts, main_met, (size, main), apart)
             for sells in parts:
                 if sellers := company_sellers(run, venue.crowd, sells, main_met):

@@ -62,7 +62,7 @@ class CrossSell:
     cheapest: int
 
 
-CrowdOf = Literal["crowd", "recalled", "alone"]
+CrowdOf = Literal["crowd", "recalled", "largest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ Sellers = dict[PartSell, CrowdSells]
 
 @dataclass(frozen=True, slots=True)
 class SellRoundResult:
-    """What the trades on each venue met. ``crowds``: who of each crowd traded. The isolation round adds its
-    own to ``results``."""
+    """The trades on each venue and their results. ``crowds``: who of each crowd traded. The isolation round
+    adds its results to ``results``."""
 
     run: CheckSession
     trials: list[VenueTrial]
@@ -111,14 +111,14 @@ class SellRoundResult:
 
     def venues(self) -> tuple[VenueEvidence, ...]:
         """The evidence of each venue."""
-        return tuple(self._read_venue(number) for number in range(len(self.trials)))
-
-    def _read_venue(self, number: int) -> VenueEvidence:
-        return _read_venue(self.run, self.trials, number, self.results, self.crowds)
+        return tuple(
+            _read_venue(self.run, self.trials, number, self.results, self.crowds)
+            for number in range(len(self.trials))
+        )
 
 
 def read_evidence(bought: BuyRoundResult, venues: tuple[VenueEvidence, ...]) -> Evidence:
-    """The evidence of both rounds. ``venues``: those of the sell round."""
+    """The evidence of the buy round, and of the rounds after it: ``venues``."""
     run, data, candidates = bought.run, bought.data, bought.candidates
     existing = sum(venue.exists() for venue in data.venues)
     return Evidence(

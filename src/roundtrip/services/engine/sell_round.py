@@ -83,7 +83,7 @@ def _choose_crowds(run: CheckSession, trials: list[VenueTrial], launch: AnyLaunc
             crowds[PartSell(number, part=part)] = choose_sellers(run, part.of(trial), launch, main)
         apart: tuple[tuple[CrowdOf, tuple[CrowdWallet, ...]], ...] = (
             ("recalled", trial.recalled_wallets),
-            ("alone", trial.alone_wallets),
+            ("largest", trial.largest_wallets),
         )
         for of, wallets in apart:
             own = replace(trial, crowd_wallets=wallets, crowd=None)

@@ -183,7 +183,7 @@ class VenueTrial:
     """In how many simulations the crowd trades (``crowd.crowd_parts``)."""
     recalled_wallets: tuple[CrowdWallet, ...] = ()
     """Wallets of earlier checks that trade in a simulation of their own."""
-    alone_wallets: tuple[CrowdWallet, ...] = ()
+    largest_wallets: tuple[CrowdWallet, ...] = ()
     """The wallet with the largest size, which trades in a simulation of its own; none without a crowd."""
 
     def completed_buy(self, size: Size, environment: int = 0) -> CompletedBuy | None:

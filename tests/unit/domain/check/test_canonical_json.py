@@ -107,7 +107,7 @@ Isolated = st.builds(
     st.one_of(Sales, Refusal, Gap),
 )
 Crowds = st.builds(
-    Crowd, st.lists(CrowdTrades, max_size=2).map(tuple), st.lists(Isolated, max_size=2).map(tuple), Number
+    Crowd, st.lists(CrowdTrades, max_size=2).map(tuple), st.lists(Isolated, max_size=2).map(tuple)
 )
 Tried = st.builds(
     VenueEvidence,

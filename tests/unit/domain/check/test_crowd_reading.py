@@ -44,6 +44,7 @@ MARGIN = POLICY.crowd_margin_bps
 EDGE = 60 + MARGIN
 """The main wallet loses 0.60 %."""
 NOTHING_SOLD = replace(sold(), sold_raw=0)
+NO_BUY_TRADE = trade(NO_BUY)
 
 
 def differs(met: CrowdTrade, than: MainSells = MAIN) -> bool:
@@ -104,6 +105,15 @@ def test_the_main_sells_around_a_moment_bound_the_loss(after_s: int, expected: i
     by = {10: 30, 20: 20, 30: 10}
     between = 30 if 13 < after_s < 3600 else 20 if 3600 < after_s < 86_400 else by[expected]
     assert falling.expected_loss_bps(wallet(after_s=after_s), POLICY) == between
+
+
+def test_where_the_main_wallet_sold_a_part_the_rest_counts_as_lost() -> None:
+    """As it does for a wallet of the crowd: it sold 70 % for a loss of 10 %."""
+    than = replace(MAIN, soon=sale(1000, 7000, whole=False))
+    assert than.expected_loss_bps(wallet(), POLICY) == BPS - 6300
+    assert not differs(trade(crowd_sale(BPS - 6300 + MARGIN)), than)
+    assert differs(trade(crowd_sale(BPS - 6300 + MARGIN + 1)), than)
+    assert differs(trade(PAUSED), than)
 
 
 @pytest.mark.parametrize("bad", [PAUSED, GONE, None], ids=["no", "gone", "none"])
@@ -330,12 +340,10 @@ def test_a_crowd_of_which_few_could_trade_warns(traded: int, refused: int, untri
     assert actual.warns() is warns
 
 
-@pytest.mark.parametrize(
-    "starved", [NotTried("gas"), RefusedCall("buy", "out of gas", 990_000), RefusedCall("buy", "TF", 750_000)]
-)
-def test_a_crowd_that_lacks_gas_does_not_warn(starved: NotTried | RefusedCall) -> None:
-    dear = tuple(trade(starved) for _ in range(20))
+def test_a_crowd_that_lacks_gas_does_not_warn() -> None:
+    dear = tuple(trade(NotTried("gas")) for _ in range(20))
     assert not read(crowd(*dear, count=22)).warns()
+    assert read(crowd(*dear, NO_BUY_TRADE, NO_BUY_TRADE, count=23)).warns()
 
 
 @pytest.mark.parametrize("cause", [*FATES, *CHOICES])

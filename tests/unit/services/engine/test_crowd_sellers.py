@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from roundtrip.chain.rpc.data_fee import DataFee
+from roundtrip.chain.rpc.dialect import NITRO
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.buy_math import outputs_of_buys
 from roundtrip.domain.check.evidence import CompletedBuy, CrowdTrade, EnvironmentBuy, NotTried, RefusedCall
-from roundtrip.services.engine.crowd import crowd_blocks, fit_wallets, quote_crowd_buys, room_raw
+from roundtrip.services.engine.crowd import crowd_blocks, data_gas, fit_wallets, quote_crowd_buys, room_raw
 from roundtrip.services.engine.crowd_sells import CrowdSells, choose_sellers
 from roundtrip.services.engine.session import VenueTrial
+from unit.chain.samples import ENVIRONMENT
 from unit.chain.trades import EVERY_PLACE, SETTING, TOKEN, USDG, WETH
 from unit.domain.builders import NODE
 from unit.domain.launches import THRESHOLD_RAW, launch, state
@@ -20,6 +23,7 @@ from unit.services.engine.crowds import (
     BUY_GAS,
     CURVE,
     DEEP,
+    HEAD,
     bought,
     bought_on,
     drawn,
@@ -159,6 +163,21 @@ def test_wallets_whose_measured_buy_was_refused_do_not_sell_and_are_kept() -> No
     assert numbers(actual) == [n for n in range(26) if n not in (0, 4)]
     assert actual.others == tuple(CrowdTrade(drawn()[n], NO_BUY) for n in (0, 4))
     assert [buys.gas for buys in actual.buys] == [BUY_GAS] * 24
+
+
+@pytest.mark.parametrize("fee", [DataFee(), DataFee(10**6 * ENVIRONMENT.base_fee_wei)], ids=["none", "dear"])
+@pytest.mark.parametrize(("used", "is_starved"), [(749_999, False), (750_000, True)])
+def test_a_refused_buy_that_used_its_gas_was_not_tried(fee: DataFee, used: int, is_starved: bool) -> None:
+    """What the call's data costs on some nodes is no use of the token's."""
+    run = replace(session(), head=replace(HEAD, dialect=replace(NITRO, data_fee=fee)))
+    gas = used + data_gas(run)
+    trial = measured(bought_on(), m0=RefusedCall("buy", "TF", gas))
+    main = trial.completed_buy("probe")
+    assert main is not None
+    actual = choose_sellers(run, trial, None, main)
+    assert isinstance(actual, CrowdSells)
+    (trade,) = (trade for trade in actual.others if trade.wallet == drawn()[0])
+    assert (trade.outcome == NotTried("gas")) is is_starved
 
 
 def test_where_none_could_buy_no_crowd_trades() -> None:
