@@ -70,7 +70,7 @@ def traded(place: VenuePlace, token_raw: int, quote_raw: int, gas: int, buys: bo
     return StepResult(True, gas, b"", False, logs_of(swap_log(place, token_raw, quote_raw, buys)))
 
 
-def swap_log(place: VenuePlace, token_raw: int, quote_raw: int, buys: bool = True) -> Log:
+def swap_log(place: VenuePlace, token_raw: int, quote_raw: int, buys: bool = True, fee_pips: int = 0) -> Log:
     """The pool's own event. It pays out the token in a buy."""
     venue = place.venue
     token, quote = (-token_raw, quote_raw) if buys else (token_raw, -quote_raw)
@@ -88,7 +88,7 @@ def swap_log(place: VenuePlace, token_raw: int, quote_raw: int, buys: bool = Tru
         2**96,
         1,
         0,
-        0,
+        fee_pips,
     )
 
 

@@ -18,8 +18,10 @@ from roundtrip.chain.simulate.crowd_plans import Attempt, CrowdTrader
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.outcomes import NO_ROUTE
 from roundtrip.chain.simulate.request import Results, StepResult
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.venue import DYNAMIC_FEE_FLAG
 from roundtrip.domain.check.evidence import CrowdSale, Missing, RefusedCall, Sold
-from roundtrip.venues import amm_v3, launchpad_curve
+from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from unit.chain.crowds import logs_of, swap_log, traded, trader
 from unit.chain.samples import GAS_PRICE_WEI, did, error_string, refused
 from unit.chain.trades import ETH, EVERY_PLACE, SETTING, TOKEN, USDG, WETH, renamed
@@ -189,6 +191,21 @@ def test_two_buys_are_given_together() -> None:
 def test_a_sell_that_the_venue_does_not_report_took_and_paid_nothing() -> None:
     actual = met(trade(sell_0=did(gas=SELL_GAS)))
     assert actual == CrowdSale(GIVEN, GIVEN, GIVEN, 0, 0, PAID_OUT)
+
+
+HOOKED = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, DYNAMIC_FEE_FLAG, 60, address(0xC4))
+DYNAMIC = VenuePlace(HOOKED, amm_v4)
+STEADY = VenuePlace(replace(HOOKED, fee_pips=3000), amm_v4)
+
+
+@pytest.mark.parametrize(("place", "taken_bps"), [(DYNAMIC, 4030), (STEADY, 0)], ids=["each swap", "steady"])
+def test_the_fee_that_a_hook_sets_for_each_swap_counts(place: VenuePlace, taken_bps: int) -> None:
+    """A buy at 0.5 % and a sell at 40 %: a steady fee is in the main wallet's loss, too."""
+    buy = replace(did(gas=BUY_GAS), logs=logs_of(swap_log(place, GIVEN, 10**17, fee_pips=5000)))
+    sell = replace(did(gas=SELL_GAS), logs=logs_of(swap_log(place, GIVEN, PAID_OUT, False, 400_000)))
+    actual = met(trade(place, buy=buy, sell_0=sell), trader(place))
+    assert isinstance(actual, CrowdSale)
+    assert actual.pool_bps == taken_bps
 
 
 # --- refused ------------------------------------------------------------------------------------------

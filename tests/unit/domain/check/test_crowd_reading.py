@@ -67,6 +67,9 @@ def differs(met: CrowdTrade, than: MainSells = MAIN) -> bool:
         (CrowdSale(100, 100, 100, 100, 50, -9), BPS),
         # More than the venue gave is no gain that makes up for a tax.
         (CrowdSale(100, 300, 300, 150, 50, 50), 5000),
+        # A fee that a hook sets for each swap, alone and beside a tax of a tenth.
+        (CrowdSale(100, 100, 100, 100, 50, 50, pool_bps=3000), 3000),
+        (CrowdSale(100, 100, 100, 100, 50, 45, pool_bps=3000), 3700),
         # What the venue does not report counts as taken.
         (CrowdSale(0, 100, 100, 100, 50, 50), BPS),
     ],
