@@ -399,7 +399,6 @@ async def refold(connection: Connection, keys: Sequence[PositionKey], contracts:
 
 
 def _addresses(batch: Batch) -> Iterable[Address]:
-    """Every address that its rows refer to."""
     addresses: set[Address] = {quote for quote, _ in batch.new_quotes}
     for pool in batch.pools:
         addresses.update((pool.token, pool.quote))

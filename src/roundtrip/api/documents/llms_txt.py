@@ -63,7 +63,6 @@ def _format_tool(row: AnyOperation) -> str:
 
 
 def _required_flags(row: AnyOperation) -> list[bool]:
-    """For each parameter, whether it is required."""
     fields = row.params.__struct_encode_fields__
     required = len(fields) - len(row.params.__struct_defaults__)
     return [index < required for index in range(len(fields))]

@@ -210,7 +210,6 @@ def _build_errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
 
 
 def _narrow_error(codes: Iterable[str]) -> Json:
-    """The error schema narrowed to some codes."""
     code = {"type": "string", "enum": list(codes)}
     narrowed = {"properties": {"error": {"properties": {"code": code}}}}
     return {"allOf": [{"$ref": _REF.format(name="Error")}, narrowed]}

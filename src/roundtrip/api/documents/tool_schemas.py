@@ -204,7 +204,6 @@ def _read_components(
 
 
 def _rename_refs(schema: Any, renamed: Mapping[str, str]) -> Any:
-    """The schema with its references renamed."""
     if isinstance(schema, dict):
         return {
             key: renamed.get(part, part) if key == "$ref" else _rename_refs(part, renamed)

@@ -2,42 +2,20 @@
 account's wallet. Operations: the channels to which an account's alerts are delivered. Operations: marks
 and flags that accounts set on wallets and tokens. Operations: the service's own state."""
 
-from roundtrip.api.operations.operation import AnyOperation, Operation
-from roundtrip.services.accounts.credits import (
-    CreditsStatus,
-    PaymentParams,
-    Redeemed,
-    credits_status,
-    redeem_payment,
-)
-from roundtrip.services.accounts.issue_key import KeyMade, KeyParams, TextToSign, make_key, text_to_sign
-from roundtrip.services.accounts.manage_keys import (
-    ListedKeys,
-    RevokedKey,
-    RevokeParams,
-    list_keys,
-    revoke_key,
-)
-from roundtrip.services.accounts.profile import MyMite, my_mite
-from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams, proven_calls
-from roundtrip.services.delivery.channels import (
-    ChannelParams,
-    ChannelRemoved,
-    Channels,
-    WebhookParams,
-    WebhookSet,
-    list_channels,
-    remove_channel,
-    set_webhook,
-)
-from roundtrip.services.portfolio.bag import MyBag, my_bag
-from roundtrip.services.support.answer_fields import WalletParams
-from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.system.status import Health, HealthParams, health
-from roundtrip.services.wallets.names import WalletNames, wallet_names
+from roundtrip.api.operations.operation import AnyOperation, account_operation, service_operation
+from roundtrip.services.accounts.credits import credits_status, redeem_payment
+from roundtrip.services.accounts.issue_key import make_key, text_to_sign
+from roundtrip.services.accounts.manage_keys import list_keys, revoke_key
+from roundtrip.services.accounts.profile import my_mite
+from roundtrip.services.community.proven_flags import proven_calls
+from roundtrip.services.delivery.channels import list_channels, remove_channel, set_webhook
+from roundtrip.services.portfolio.bag import my_bag
+from roundtrip.services.system.status import health
+from roundtrip.services.wallets.names import wallet_names
 
 ACCOUNTS: tuple[AnyOperation, ...] = (
-    Operation(
+    service_operation(
+        text_to_sign,
         name="key_nonce",
         title="Get the text to sign for a key",
         description=(
@@ -46,9 +24,6 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
             "signs claimMessage instead, which is new in every answer. Signing moves nothing and costs "
             "nothing."
         ),
-        params=WalletParams,
-        answer=TextToSign,
-        handler=lambda call: text_to_sign(call.ctx, call.params),
         method="POST",
         path="/v1/keys/nonce",
         ignores_key=True,
@@ -56,17 +31,14 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         counts="minute",
         bad_params="bad_address",
     ),
-    Operation(
-        name="make_key",
+    service_operation(
+        make_key,
         title="Make a key",
         description=(
             "Returns a key for the signed text of POST /v1/keys/nonce, and makes the wallet an account if "
             "it is none. The key is shown once and does not expire; a wallet has at most five live keys. A "
             "contract wallet signs claimMessage (EIP-1271) and sends its claim. A signature makes one key."
         ),
-        params=KeyParams,
-        answer=KeyMade,
-        handler=lambda call: make_key(call.ctx, call.params),
         lane="calls",
         method="POST",
         path="/v1/keys",
@@ -76,35 +48,27 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         counts="minute",
         errors=("bad_signature", "too_many_keys", "upstream", "budget_spent"),
     ),
-    Operation(
-        name="list_keys",
+    account_operation(
+        list_keys,
         title="List your keys",
         description=(
             "Returns the keys of the key's account, live and revoked, by their first eight characters. "
             "Counts against the minute only."
         ),
-        params=Nothing,
-        answer=ListedKeys,
-        handler=lambda call: list_keys(call.ctx, call.params, call.owner()),
         path="/v1/keys",
-        key=True,
         on_mcp=False,
         counts="minute",
     ),
-    Operation(
-        name="revoke_key",
+    account_operation(
+        revoke_key,
         title="Revoke a key",
         description=(
             "Revokes a key of the key's account at once, also the one that the request carries. "
             "Repeating the request changes nothing. It cannot end a session of the pages. "
             "Counts against the minute only."
         ),
-        params=RevokeParams,
-        answer=RevokedKey,
-        handler=lambda call: revoke_key(call.ctx, call.params, call.owner()),
         method="DELETE",
         path="/v1/keys/{id}",
-        key=True,
         writes=True,
         destroys=True,
         repeatable=True,
@@ -112,21 +76,18 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         counts="minute",
         errors=("not_found",),
     ),
-    Operation(
-        name="my_mite",
+    account_operation(
+        my_mite,
         title="My account",
         description=(
             "Returns the key's account: public name, wallet, level, accuracy, agent tag, limits, calls "
             "left today, and its live keys by their first eight characters. Counts against the minute "
             "only."
         ),
-        params=Nothing,
-        answer=MyMite,
-        handler=lambda call: my_mite(call.ctx, call.params, call.owner()),
-        key=True,
         counts="minute",
     ),
-    Operation(
+    account_operation(
+        credits_status,
         name="credits",
         title="Paid calls",
         description=(
@@ -134,16 +95,12 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
             "limits without paying. Every key is free up to its daily limit. Counts against the minute "
             "only."
         ),
-        params=Nothing,
-        answer=CreditsStatus,
-        handler=lambda call: credits_status(call.ctx, call.params, call.owner()),
         path="/v1/credits",
-        key=True,
         on_mcp=False,
         counts="minute",
     ),
-    Operation(
-        name="redeem_payment",
+    account_operation(
+        redeem_payment,
         title="Redeem a payment",
         description=(
             "Credits a payment for calls past the daily limit: a sent transaction in which the key's own "
@@ -151,12 +108,8 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
             "then the answer is no_such_tx and nothing is used up. A transaction counts once. Counts "
             "against the minute only."
         ),
-        params=PaymentParams,
-        answer=Redeemed,
-        handler=lambda call: redeem_payment(call.ctx, call.params, call.owner()),
         method="POST",
         path="/v1/credits",
-        key=True,
         writes=True,
         on_mcp=False,
         counts="minute",
@@ -174,8 +127,8 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
 
 
 BAG: tuple[AnyOperation, ...] = (
-    Operation(
-        name="my_bag",
+    account_operation(
+        my_bag,
         title="My bag",
         description=(
             "Returns the newest 50 tokens that the key's wallet holds: what a simulated sell of all of "
@@ -184,31 +137,23 @@ BAG: tuple[AnyOperation, ...] = (
             "unknown is not a yes. Tokens that the index never saw traded are listed only if they arrived "
             "within seven days."
         ),
-        params=Nothing,
-        answer=MyBag,
-        handler=lambda call: my_bag(call.ctx, call.params, call.owner()),
         lane="checks",
-        key=True,
     ),
 )
 
 
 CHANNELS: tuple[AnyOperation, ...] = (
-    Operation(
-        name="list_channels",
+    account_operation(
+        list_channels,
         title="List channels",
         description=(
             "Returns the account's alert channels (webhook, Discord, Telegram), each with its state and "
             "last error. Where the service has a Telegram bot, the answer has a link: open it within ten "
             "minutes to add that chat."
         ),
-        params=Nothing,
-        answer=Channels,
-        handler=lambda call: list_channels(call.ctx, call.params, call.owner()),
-        key=True,
     ),
-    Operation(
-        name="set_webhook",
+    account_operation(
+        set_webhook,
         title="Set a webhook",
         description=(
             "Posts a test to an https url and, if it answers 2xx within ten seconds, sends alerts there "
@@ -216,23 +161,15 @@ CHANNELS: tuple[AnyOperation, ...] = (
             "webhook has none. Setting the same url again replaces its secret. An account has at most five "
             "channels and may try five targets in ten minutes."
         ),
-        params=WebhookParams,
-        answer=WebhookSet,
-        handler=lambda call: set_webhook(call.ctx, call.params, call.owner()),
-        key=True,
         writes=True,
     ),
-    Operation(
-        name="remove_channel",
+    account_operation(
+        remove_channel,
         title="Remove a channel",
         description=(
             "Stops sending alerts to a channel, those still waiting for it included; the inbox keeps them. "
             "Removing it again changes nothing. Counts against the minute only."
         ),
-        params=ChannelParams,
-        answer=ChannelRemoved,
-        handler=lambda call: remove_channel(call.ctx, call.params, call.owner()),
-        key=True,
         writes=True,
         counts="minute",
         destroys=True,
@@ -242,8 +179,8 @@ CHANNELS: tuple[AnyOperation, ...] = (
 
 
 MARKS: tuple[AnyOperation, ...] = (
-    Operation(
-        name="wallet_names",
+    service_operation(
+        wallet_names,
         title="Wallet names",
         description=(
             "Returns at most 50 wallets that at least three people gave the same name or mark (good, bad, "
@@ -251,13 +188,10 @@ MARKS: tuple[AnyOperation, ...] = (
             "days old, their wallets have traded, and they do not count for a wallet that may be their own. "
             "A name is no proof of who a wallet is: identify it by its address."
         ),
-        params=Nothing,
-        answer=WalletNames,
-        handler=lambda call: wallet_names(call.ctx, call.params),
         shared_by=lambda params: "",
     ),
-    Operation(
-        name="proven_calls",
+    service_operation(
+        proven_calls,
         title="Proven flags",
         description=(
             "Returns token flags that proved right within seven days, who made each and how many seconds "
@@ -266,9 +200,6 @@ MARKS: tuple[AnyOperation, ...] = (
             "token's flags and those still waiting; without: the latest 50 of all. Compare accuracy with "
             "baseRate, what chance alone proved."
         ),
-        params=ProvenParams,
-        answer=ProvenCalls,
-        handler=lambda call: proven_calls(call.ctx, call.params),
         shared_by=lambda params: str(params.token() or ""),
         bad_params="bad_address",
     ),
@@ -276,15 +207,12 @@ MARKS: tuple[AnyOperation, ...] = (
 
 
 SYSTEM: tuple[AnyOperation, ...] = (
-    Operation(
-        name="health",
+    service_operation(
+        health,
         title="Health",
         description=(
             "Returns whether the service keeps up with the chain, and what does not work. Never fails."
         ),
-        params=HealthParams,
-        answer=Health,
-        handler=lambda call: health(call.ctx, call.params),
         path="/v1/health",
         on_mcp=False,
         counts="never",

@@ -1,17 +1,16 @@
 """Operations: boards of the market."""
 
-from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
-from roundtrip.services.boards.graduating_soon import GraduatingSoon, graduating_soon
-from roundtrip.services.boards.moving_now import MovingNow, moving_now
-from roundtrip.services.boards.signals import Signals, signals
-from roundtrip.services.boards.winners import Winners, winners
-from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.boards.chain_vitals import chain_vitals
+from roundtrip.services.boards.graduating_soon import graduating_soon
+from roundtrip.services.boards.moving_now import moving_now
+from roundtrip.services.boards.signals import signals
+from roundtrip.services.boards.winners import winners
 
-from .operation import AnyOperation, Operation
+from .operation import AnyOperation, service_operation
 
 BOARDS: tuple[AnyOperation, ...] = (
-    Operation(
-        name="moving_now",
+    service_operation(
+        moving_now,
         title="Moving now",
         description=(
             "Returns at most 20 tokens with the largest net inflow (buys minus sells, in eth) in the last "
@@ -20,14 +19,11 @@ BOARDS: tuple[AnyOperation, ...] = (
             "sold; others only after a simulated sell within the last hour. A listing is no advice: call "
             "check_token before you buy."
         ),
-        params=Nothing,
-        answer=MovingNow,
-        handler=lambda call: moving_now(call.ctx, call.params),
         shared_by=lambda params: "",
         from_replica=True,
     ),
-    Operation(
-        name="graduating_soon",
+    service_operation(
+        graduating_soon,
         title="Graduating soon",
         description=(
             "Returns at most 20 launches whose bonding curve is closest to full, the fullest first, with "
@@ -35,14 +31,11 @@ BOARDS: tuple[AnyOperation, ...] = (
             "traded within the last day are listed. A full curve does not prove that the token can be "
             "sold: check it."
         ),
-        params=Nothing,
-        answer=GraduatingSoon,
-        handler=lambda call: graduating_soon(call.ctx, call.params),
         shared_by=lambda params: "",
         from_replica=True,
     ),
-    Operation(
-        name="winners",
+    service_operation(
+        winners,
         title="Winners",
         description=(
             "Returns at most 50 wallets with the most profit (in eth) closed in the last 24 hours. A token "
@@ -50,14 +43,11 @@ BOARDS: tuple[AnyOperation, ...] = (
             "estimated by who funded their wallets. Its deployer, the deployer's funder, and wallets that "
             "either of them funded are left out."
         ),
-        params=Nothing,
-        answer=Winners,
-        handler=lambda call: winners(call.ctx, call.params),
         shared_by=lambda params: "",
         from_replica=True,
     ),
-    Operation(
-        name="signals",
+    service_operation(
+        signals,
         title="Signals",
         description=(
             "Returns at most 50 odd events of the last hour on launchpad launches, the newest first: "
@@ -65,22 +55,16 @@ BOARDS: tuple[AnyOperation, ...] = (
             "again, a large burn. Events are summed by wallet and token; tx is the largest transaction. No "
             "signal does not mean safe."
         ),
-        params=Nothing,
-        answer=Signals,
-        handler=lambda call: signals(call.ctx, call.params),
         shared_by=lambda params: "",
         from_replica=True,
     ),
-    Operation(
-        name="chain_vitals",
+    service_operation(
+        chain_vitals,
         title="Chain vitals",
         description=(
             "Returns block time, gas price, eth in dollars, launches in the last hour, graduations in the "
             "last day, trades a minute, and how far the service is behind the chain."
         ),
-        params=Nothing,
-        answer=ChainVitals,
-        handler=lambda call: chain_vitals(call.ctx, call.params),
         shared_by=lambda params: "",
     ),
 )

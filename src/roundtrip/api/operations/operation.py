@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_hints
 
 import msgspec
 
@@ -164,3 +164,72 @@ class Operation(Generic[P, A]):
 
 AnyOperation = Operation[Any, Any]
 """A row of the table, with parameters and an answer of any type."""
+
+Handler = Callable[[Context, P], Awaitable[UseCaseAnswer[A]]]
+AccountHandler = Callable[[Context, P, Account], Awaitable[UseCaseAnswer[A]]]
+
+
+class Options(TypedDict, total=False):
+    """Fields of ``Operation`` by their names there."""
+
+    method: Method
+    path: str
+    ignores_key: bool
+    writes: bool
+    counts: Literal["day", "minute", "never"]
+    bad_params: str
+    tool_requires: tuple[str, ...]
+    query: tuple[str, ...]
+    path_answer: type[msgspec.Struct]
+    errors: tuple[str, ...]
+    needs_one_of: tuple[str, ...]
+    destroys: bool
+    has_own_place: bool
+    repeatable: bool
+    lane: Lane
+    takes_min_block: bool
+    each: AnyOperation
+    streams: bool
+    from_replica: bool
+    rewrite: Callable[[Mapping[str, object], int | None], Mapping[str, object]]
+
+
+def service_operation(
+    handler: Handler[P, A],
+    name: str = "",
+    title: str = "",
+    description: str = "",
+    shared_by: Callable[[P], str] | None = None,
+    on_mcp: bool = True,
+    **options: Unpack[Options],
+) -> Operation[P, A]:
+    """The operation that runs ``handler``, with its types and, unless ``name`` is given, its name."""
+    params, answer = read_types(handler)
+    return Operation(
+        name or handler.__name__, title, description, params, answer,
+        lambda call: handler(call.ctx, call.params), shared_by=shared_by, on_mcp=on_mcp,
+        **options,
+    )  # fmt: skip
+
+
+def account_operation(
+    handler: AccountHandler[P, A],
+    name: str = "",
+    title: str = "",
+    description: str = "",
+    on_mcp: bool = True,
+    **options: Unpack[Options],
+) -> Operation[P, A]:
+    """The same for a handler of the caller's account: it needs a key."""
+    params, answer = read_types(handler)
+    return Operation(
+        name or handler.__name__, title, description, params, answer,
+        lambda call: handler(call.ctx, call.params, call.owner()), key=True, on_mcp=on_mcp,
+        **options,
+    )  # fmt: skip
+
+
+def read_types(handler: Callable[..., object]) -> tuple[Any, Any]:
+    """The types of its parameters and of its answer."""
+    hints = get_type_hints(handler)
+    return hints["params"], get_args(hints["return"])[0]

@@ -1,31 +1,21 @@
 """Operations: practice trading with pretend eth at real prices. Operations: the practice league, and the
 tag that marks agents in it."""
 
-from roundtrip.api.operations.operation import AnyOperation, Operation
+from roundtrip.api.operations.operation import AnyOperation, Operation, account_operation, service_operation
 from roundtrip.services.practice.account import practice_account, practice_trades
 from roundtrip.services.practice.buy import practice_buy
-from roundtrip.services.practice.league import (
-    AgentMarked,
-    AgentParams,
-    League,
-    LeagueParams,
-    league,
-    mark_as_agent,
-)
+from roundtrip.services.practice.league import league, mark_as_agent
 from roundtrip.services.practice.schema import (
-    PracticeAccount,
     PracticeBought,
     PracticeBuyParams,
     PracticeSellParams,
     PracticeSold,
-    PracticeTrades,
 )
 from roundtrip.services.practice.sell import practice_sell
-from roundtrip.services.support.index_reader import Nothing
 
 PRACTICE: tuple[AnyOperation, ...] = (
-    Operation(
-        name="practice_account",
+    account_operation(
+        practice_account,
         title="Practice account",
         description=(
             "Returns the account's practice eth, its open positions with cost and what each would sell for "
@@ -33,11 +23,7 @@ PRACTICE: tuple[AnyOperation, ...] = (
             "cannot be sold or valued has worth null, and why says so; the total leaves it out. An account "
             "starts with 1 practice eth; none of it is real."
         ),
-        params=Nothing,
-        answer=PracticeAccount,
-        handler=lambda call: practice_account(call.ctx, call.params, call.owner()),
         lane="checks",
-        key=True,
         errors=("upstream", "budget_spent"),
     ),
     Operation(
@@ -76,24 +62,20 @@ PRACTICE: tuple[AnyOperation, ...] = (
         once=True,
         errors=("nothing_to_sell", "would_fail", "too_small", "upstream", "budget_spent"),
     ),
-    Operation(
-        name="practice_trades",
+    account_operation(
+        practice_trades,
         title="Practice trades",
         description=(
             "Returns the last 50 lines of the account's practice ledger, the newest first: buys and sells "
             "with block, price and profit, Monday's gifts, and written-off positions."
         ),
-        params=Nothing,
-        answer=PracticeTrades,
-        handler=lambda call: practice_trades(call.ctx, call.params, call.owner()),
-        key=True,
     ),
 )
 
 
 LEAGUE: tuple[AnyOperation, ...] = (
-    Operation(
-        name="league",
+    service_operation(
+        league,
         title="Practice league",
         description=(
             "Returns this week's practice league: at most 100 accounts by the profit (in practice eth) of "
@@ -102,22 +84,15 @@ LEAGUE: tuple[AnyOperation, ...] = (
             "wallet is not tied to its deployer; three make an entry. Agents' names are their owners' "
             "words."
         ),
-        params=LeagueParams,
-        answer=League,
-        handler=lambda call: league(call.ctx, call.params),
         shared_by=lambda params: params.who,
     ),
-    Operation(
-        name="mark_as_agent",
+    account_operation(
+        mark_as_agent,
         title="Mark as an agent",
         description=(
             "Puts an agent tag on the account's league entry, with a name if one is given; off removes tag "
             "and name. Limits, trades and profit stay the same."
         ),
-        params=AgentParams,
-        answer=AgentMarked,
-        handler=lambda call: mark_as_agent(call.ctx, call.params, call.owner()),
-        key=True,
         writes=True,
         repeatable=True,
     ),

@@ -1,42 +1,20 @@
 """Operations: one token. Operations: lookups by transaction, address, name or symbol. Operations:
 simulating and preparing transactions before they are signed. Operations: one wallet."""
 
-from roundtrip.api.operations.operation import AnyOperation, Operation
+from roundtrip.api.operations.operation import AnyOperation, account_operation, service_operation
 from roundtrip.services.check.proof import check_proof
-from roundtrip.services.check.proof_schema import CheckProof
-from roundtrip.services.check.schema import Check, CheckParams
-from roundtrip.services.holders.handlers import SmartMoney, launch_bundle, smart_money, token_holders
-from roundtrip.services.holders.launch_bundle import LaunchBundle
-from roundtrip.services.holders.schema import Holders, TokenHolders
+from roundtrip.services.holders.handlers import launch_bundle, smart_money, token_holders
+from roundtrip.services.holders.schema import Holders
 from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
-from roundtrip.services.liquidity.schema import Liquidity
-from roundtrip.services.lookup.explain import ExplainParams, Explanation, explain
+from roundtrip.services.lookup.explain import explain
 from roundtrip.services.lookup.look_up import find, shared_as
-from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
-from roundtrip.services.support.answer_fields import TokenParams, WalletParams
-from roundtrip.services.trade.prepare import (
-    PrepareBuyParams,
-    PreparedTrade,
-    PrepareSellParams,
-    prepare_buy,
-    prepare_sell,
-)
-from roundtrip.services.trade.simulate import SimulateParams, simulate
-from roundtrip.services.trade.simulation_answer import Simulation
+from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
+from roundtrip.services.trade.simulate import simulate
 from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
-from roundtrip.services.verdicts.history import (
-    MAX_CHECKS,
-    CheckHistory,
-    CheckLine,
-    ManyChecksParams,
-    TokensToCheck,
-    check_history,
-    list_tokens,
-)
-from roundtrip.services.verdicts.news import StreamEvent, StreamParams, StreamPlan, plan_stream
+from roundtrip.services.verdicts.history import MAX_CHECKS, CheckLine, check_history, list_tokens
+from roundtrip.services.verdicts.news import StreamEvent, plan_stream
 from roundtrip.services.wallets.history import wallet_history
-from roundtrip.services.wallets.history_answer import WalletHistory
-from roundtrip.services.wallets.linked import LinkedWallets, linked_wallets
+from roundtrip.services.wallets.linked import linked_wallets
 
 _READING = (
     "not_a_token", "upstream", "holders_failed", "budget_spent", "holders_busy", "holders_budget",
@@ -44,7 +22,8 @@ _READING = (
 )  # fmt: skip
 """Error codes of reading a token's holders."""
 
-_CHECK = Operation(
+_CHECK = service_operation(
+    check_with_liquidity,
     name="check_token",
     title="Check a token",
     description=(
@@ -53,9 +32,6 @@ _CHECK = Operation(
         "costs. Nothing is sent on the chain. Level unknown means that it could not find out: treat it "
         "as a no."
     ),
-    params=CheckParams,
-    answer=Check,
-    handler=lambda call: check_with_liquidity(call.ctx, call.params),
     lane="checks",
     path="/v1/check/{address}",
     shared_by=lambda params: params.shared_as(),
@@ -67,7 +43,8 @@ _CHECK = Operation(
 
 TOKENS: tuple[AnyOperation, ...] = (
     _CHECK,
-    Operation(
+    service_operation(
+        list_tokens,
         name="check_tokens",
         title="Check many tokens",
         description=(
@@ -76,17 +53,14 @@ TOKENS: tuple[AnyOperation, ...] = (
             "counts as one call, and is refused alone once a limit is reached; a repeated address counts "
             "once. If you disconnect, the rest is not started."
         ),
-        params=ManyChecksParams,
-        answer=TokensToCheck,
         path_answer=CheckLine,
-        handler=lambda call: list_tokens(call.ctx, call.params),
         method="POST",
         path="/v1/checks",
         on_mcp=False,
         each=_CHECK,
     ),
-    Operation(
-        name="check_proof",
+    service_operation(
+        check_proof,
         title="Prove a check",
         description=(
             "Returns the newest check of a token within the last day with everything needed to repeat it: "
@@ -94,9 +68,6 @@ TOKENS: tuple[AnyOperation, ...] = (
             "or its block left the chain, it makes a new check. roundtrip verify sends the requests to "
             "your own node and judges again."
         ),
-        params=CheckParams,
-        answer=CheckProof,
-        handler=lambda call: check_proof(call.ctx, call.params),
         lane="checks",
         path="/v1/check/{address}/proof",
         on_mcp=False,
@@ -104,8 +75,8 @@ TOKENS: tuple[AnyOperation, ...] = (
         bad_params="bad_address",
         errors=("upstream", "budget_spent"),
     ),
-    Operation(
-        name="check_history",
+    service_operation(
+        check_history,
         title="Past verdicts of a token",
         description=(
             "Returns how the verdict of a token changed from one stored check to the next: code, level, "
@@ -113,16 +84,13 @@ TOKENS: tuple[AnyOperation, ...] = (
             "check, and has only checks of the usual size. A block of an old check may have left the "
             "chain since."
         ),
-        params=TokenParams,
-        answer=CheckHistory,
-        handler=lambda call: check_history(call.ctx, call.params),
         path="/v1/check/{address}/history",
         on_mcp=False,
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
     ),
-    Operation(
-        name="token_holders",
+    service_operation(
+        token_holders,
         title="Token holders",
         description=(
             "Returns who holds a token: the ten biggest holders, launch snipers and bundles, what the "
@@ -131,17 +99,15 @@ TOKENS: tuple[AnyOperation, ...] = (
             "in half a minute. Shares are of the "
             "total supply."
         ),
-        params=TokenParams,
-        answer=TokenHolders,
         path_answer=Holders,
-        handler=lambda call: token_holders(call.ctx, call.params),
         lane="checks",
         path="/v1/holders/{address}",
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
         errors=_READING,
     ),
-    Operation(
+    service_operation(
+        read_liquidity,
         name="token_liquidity",
         title="Token liquidity",
         description=(
@@ -151,9 +117,6 @@ TOKENS: tuple[AnyOperation, ...] = (
             "those it names, now and when its lock ends. ifItLeft: what a buyer gets back after the largest "
             "party has withdrawn everything."
         ),
-        params=TokenParams,
-        answer=Liquidity,
-        handler=lambda call: read_liquidity(call.ctx, call.params),
         lane="checks",
         path="/v1/liquidity/{address}",
         on_mcp=False,
@@ -162,8 +125,8 @@ TOKENS: tuple[AnyOperation, ...] = (
         errors=("upstream", "budget_spent"),
         takes_min_block=True,
     ),
-    Operation(
-        name="smart_money",
+    service_operation(
+        smart_money,
         title="Smart money",
         description=(
             "Returns wallets of the winners boards (24h, 7d, 30d, all) that hold the token, with rank, "
@@ -171,16 +134,13 @@ TOKENS: tuple[AnyOperation, ...] = (
             "profit rank; past profit does not predict the next trade. Statuses are those of "
             "token_holders."
         ),
-        params=TokenParams,
-        answer=SmartMoney,
-        handler=lambda call: smart_money(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
         errors=_READING,
     ),
-    Operation(
-        name="launch_bundle",
+    service_operation(
+        launch_bundle,
         title="Launch bundle",
         description=(
             "Returns the wallets that bought in the token's first three seconds (the launch block and "
@@ -189,15 +149,13 @@ TOKENS: tuple[AnyOperation, ...] = (
             "a bridge or an account bundler are not grouped. Shares are of the total supply. Statuses are "
             "those of token_holders."
         ),
-        params=TokenParams,
-        answer=LaunchBundle,
-        handler=lambda call: launch_bundle(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
         errors=_READING,
     ),
-    Operation(
+    account_operation(
+        plan_stream,
         name="stream",
         title="Stream events",
         description=(
@@ -206,12 +164,8 @@ TOKENS: tuple[AnyOperation, ...] = (
             "and says where something is missing. A reader that is too slow is cut, with a reason. Opening a "
             "stream counts against the minute only; an account has at most five open."
         ),
-        params=StreamParams,
-        answer=StreamPlan,
         path_answer=StreamEvent,
-        handler=lambda call: plan_stream(call.ctx, call.params, call.owner()),
         path="/v1/stream",
-        key=True,
         on_mcp=False,
         counts="minute",
         bad_params="bad_address",
@@ -222,7 +176,8 @@ TOKENS: tuple[AnyOperation, ...] = (
 
 
 LOOKUPS: tuple[AnyOperation, ...] = (
-    Operation(
+    service_operation(
+        explain,
         name="explain_transaction",
         title="Explain a transaction",
         description=(
@@ -231,15 +186,13 @@ LOOKUPS: tuple[AnyOperation, ...] = (
             "Amounts are whole units, raw is in base units, the fee is in eth. Token amounts are as their "
             "contracts report them; the answer says what it could not find out."
         ),
-        params=ExplainParams,
-        answer=Explanation,
-        handler=lambda call: explain(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.tx_hash()),
         from_replica=True,
         errors=("not_found", "upstream", "budget_spent"),
     ),
-    Operation(
+    service_operation(
+        find,
         name="look_up",
         title="Look up",
         description=(
@@ -248,9 +201,6 @@ LOOKUPS: tuple[AnyOperation, ...] = (
             "a token by its address. A wallet's name, given by strangers, is searched where no launch has "
             "that symbol. Kind nothing means not found, and is not an error."
         ),
-        params=LookUpParams,
-        answer=LookUpAnswer,
-        handler=lambda call: find(call.ctx, call.params),
         lane="checks",
         shared_by=shared_as,
         from_replica=True,
@@ -260,7 +210,8 @@ LOOKUPS: tuple[AnyOperation, ...] = (
 
 
 TRADES: tuple[AnyOperation, ...] = (
-    Operation(
+    service_operation(
+        simulate,
         name="simulate_transaction",
         title="Simulate a transaction",
         description=(
@@ -269,9 +220,6 @@ TRADES: tuple[AnyOperation, ...] = (
             "straight back in the same simulation. Nothing is sent on the chain, and gas is not part of "
             "spent. Level unknown is not a pass: treat it as a no."
         ),
-        params=SimulateParams,
-        answer=Simulation,
-        handler=lambda call: simulate(call.ctx, call.params),
         lane="calls",
         takes_min_block=True,
         method="POST",
@@ -281,8 +229,8 @@ TRADES: tuple[AnyOperation, ...] = (
         needs_one_of=("to", "calls"),
         rewrite=read_wallet_transaction,
     ),
-    Operation(
-        name="prepare_buy",
+    service_operation(
+        prepare_buy,
         title="Prepare a buy",
         description=(
             "Writes the unsigned transactions that buy a token from your wallet, with exact approvals and "
@@ -290,26 +238,20 @@ TRADES: tuple[AnyOperation, ...] = (
             "service holds no keys and sends nothing. refused true (no steps) means that the token is a "
             "trap or no sell was proven."
         ),
-        params=PrepareBuyParams,
-        answer=PreparedTrade,
-        handler=lambda call: prepare_buy(call.ctx, call.params),
         lane="checks",
         takes_min_block=True,
         method="POST",
         path="/v1/prepare/buy",
         errors=("not_a_token", "no_route", "would_fail", "too_small", "upstream", "budget_spent"),
     ),
-    Operation(
-        name="prepare_sell",
+    service_operation(
+        prepare_sell,
         title="Prepare a sell",
         description=(
             "Writes the unsigned transactions that sell a token from your wallet, with exact approvals and "
             "a minimum, after simulating them. You sign and send them; the service holds no keys and sends "
             "nothing. A sell is written whatever a check says. Give amount or percent."
         ),
-        params=PrepareSellParams,
-        answer=PreparedTrade,
-        handler=lambda call: prepare_sell(call.ctx, call.params),
         lane="checks",
         takes_min_block=True,
         method="POST",
@@ -321,8 +263,8 @@ TRADES: tuple[AnyOperation, ...] = (
 
 
 WALLETS: tuple[AnyOperation, ...] = (
-    Operation(
-        name="wallet_history",
+    service_operation(
+        wallet_history,
         title="Wallet history",
         description=(
             "Returns a wallet's age and first funder, the tokens it launched and how they ended, its "
@@ -330,16 +272,13 @@ WALLETS: tuple[AnyOperation, ...] = (
             "read from the chain. Worth is at each token's last trade and does not prove that it sells: "
             "call check_token. Tokens it never traded are not listed."
         ),
-        params=WalletParams,
-        answer=WalletHistory,
-        handler=lambda call: wallet_history(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.wallet()),
         from_replica=True,
         bad_params="bad_address",
     ),
-    Operation(
-        name="linked_wallets",
+    service_operation(
+        linked_wallets,
         title="Linked wallets",
         description=(
             "Returns wallets that may belong to the same person: they share a funder, one first sent eth "
@@ -347,9 +286,6 @@ WALLETS: tuple[AnyOperation, ...] = (
             "days. Each has a score of 1 to 100 and its evidence. Exchanges and contracts are never "
             "linked. A score is a hint, not a proof."
         ),
-        params=WalletParams,
-        answer=LinkedWallets,
-        handler=lambda call: linked_wallets(call.ctx, call.params),
         shared_by=lambda params: str(params.wallet()),
         from_replica=True,
         bad_params="bad_address",

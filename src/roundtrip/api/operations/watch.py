@@ -1,20 +1,9 @@
 """Operations: an account's inbox, followed wallets and standing rules."""
 
-from roundtrip.services.liquidity.unlocks import UnlockCalendar, list_unlocks
-from roundtrip.services.support.answer_fields import WalletParams
-from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.watch.inbox import Inbox, inbox
+from roundtrip.services.liquidity.unlocks import list_unlocks
+from roundtrip.services.watch.inbox import inbox
 from roundtrip.services.watch.rule_backtest import replay_rule
 from roundtrip.services.watch.rules import (
-    FollowedWallet,
-    FollowParams,
-    RuleDropped,
-    RuleIdParams,
-    RuleMade,
-    RuleParams,
-    RulesListed,
-    RuleTested,
-    Unfollowed,
     create_rule,
     delete_rule,
     follow_wallet,
@@ -22,11 +11,11 @@ from roundtrip.services.watch.rules import (
     unfollow_wallet,
 )
 
-from .operation import AnyOperation, Operation
+from .operation import AnyOperation, account_operation
 
 WATCH: tuple[AnyOperation, ...] = (
-    Operation(
-        name="inbox",
+    account_operation(
+        inbox,
         title="Inbox",
         description=(
             "Returns the account's alerts of the last seven days, the newest first, at most 500: rule "
@@ -34,13 +23,10 @@ WATCH: tuple[AnyOperation, ...] = (
             "and channel news. verb retracted means that a reorg removed the event. Counts against the "
             "minute only."
         ),
-        params=Nothing,
-        answer=Inbox,
-        handler=lambda call: inbox(call.ctx, call.params, call.owner()),
-        key=True,
         counts="minute",
     ),
-    Operation(
+    account_operation(
+        list_unlocks,
         name="unlock_calendar",
         title="Coming unlocks",
         description=(
@@ -48,59 +34,43 @@ WATCH: tuple[AnyOperation, ...] = (
             "account's wallet holds, tokens that its rules name, and launches of wallets that it follows. "
             "Unlock times are those that the last reading of each token's liquidity found."
         ),
-        params=Nothing,
-        answer=UnlockCalendar,
-        handler=lambda call: list_unlocks(call.ctx, call.params, call.owner()),
         path="/v1/unlocks",
-        key=True,
         on_mcp=False,
     ),
-    Operation(
-        name="follow_wallet",
+    account_operation(
+        follow_wallet,
         title="Follow a wallet",
         description=(
             "Sends an alert for every buy, sell and launch of a wallet from now on, to the inbox and the "
             "channels. At most 200 wallets; following one again with another name renames it. list_rules "
             "lists them."
         ),
-        params=FollowParams,
-        answer=FollowedWallet,
-        handler=lambda call: follow_wallet(call.ctx, call.params, call.owner()),
-        key=True,
         writes=True,
         repeatable=True,
         errors=("bad_address",),
     ),
-    Operation(
-        name="unfollow_wallet",
+    account_operation(
+        unfollow_wallet,
         title="Unfollow a wallet",
         description=(
             "Stops the alerts for a wallet; alerts already raised stay in the inbox. If you do not follow "
             "it, nothing changes and the answer says so."
         ),
-        params=WalletParams,
-        answer=Unfollowed,
-        handler=lambda call: unfollow_wallet(call.ctx, call.params, call.owner()),
-        key=True,
         writes=True,
         destroys=True,
         repeatable=True,
         bad_params="bad_address",
     ),
-    Operation(
-        name="list_rules",
+    account_operation(
+        list_rules,
         title="List rules",
         description=(
             "Returns the account's rules with their hits since each was made, and the wallets it follows, "
             "the oldest first. At most 50 rules and 200 wallets."
         ),
-        params=Nothing,
-        answer=RulesListed,
-        handler=lambda call: list_rules(call.ctx, call.params, call.owner()),
-        key=True,
     ),
-    Operation(
-        name="create_rule",
+    account_operation(
+        create_rule,
         title="Create a rule",
         description=(
             "Sets a rule that sends an alert for each hit from now on, to the inbox and the channels. "
@@ -109,14 +79,11 @@ WATCH: tuple[AnyOperation, ...] = (
             "of the pool's liquidity, for removing of its active part; moving works for launchpad tokens "
             "only. At most 50 rules, and 20 rows a rule and minute; an equal rule returns the existing one."
         ),
-        params=RuleParams,
-        answer=RuleMade,
-        handler=lambda call: create_rule(call.ctx, call.params, call.owner()),
-        key=True,
         writes=True,
         repeatable=True,
     ),
-    Operation(
+    account_operation(
+        replay_rule,
         name="test_rule",
         title="Test a rule",
         description=(
@@ -124,22 +91,14 @@ WATCH: tuple[AnyOperation, ...] = (
             "often it would have hit, and its last ten hits. atLeast true: hits is a floor. A replay that "
             "takes too long is refused with busy."
         ),
-        params=RuleParams,
-        answer=RuleTested,
-        handler=lambda call: replay_rule(call.ctx, call.params, call.owner()),
-        key=True,
     ),
-    Operation(
-        name="delete_rule",
+    account_operation(
+        delete_rule,
         title="Delete a rule",
         description=(
             "Deletes the rule with an id from list_rules; it raises no more alerts. Alerts already raised "
             "stay in the inbox. Counts against the minute only."
         ),
-        params=RuleIdParams,
-        answer=RuleDropped,
-        handler=lambda call: delete_rule(call.ctx, call.params, call.owner()),
-        key=True,
         writes=True,
         destroys=True,
         counts="minute",

@@ -91,7 +91,6 @@ async def fetch_views(
 
 
 def _batch_sizes(*totals: int) -> list[int]:
-    """The number of calls in each batch."""
     return [min(CALLS_A_BATCH, total - at) for total in totals for at in range(0, total, CALLS_A_BATCH)]
 
 

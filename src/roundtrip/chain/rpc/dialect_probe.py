@@ -156,7 +156,6 @@ def _decode_words(call: SimulatedCall) -> tuple[int | None, int | None]:
 
 
 def _describe_end(call: SimulatedCall) -> str:
-    """The error that a call ended with."""
     if call.error is None:
         return "no error"
     return f"error {call.error.code} {quote(call.error.message)}".rstrip()

@@ -156,7 +156,6 @@ def derive_claim(evidence: Evidence, code: str, level: str, policy: Policy) -> V
 
 
 def _places(evidence: Evidence) -> tuple[str, ...]:
-    """Every place that was tried."""
     places = (venue.venue.at() for venue in evidence.venues)
     return tuple(place for place in places if place is not None)
 

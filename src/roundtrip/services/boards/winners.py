@@ -149,7 +149,6 @@ def _describe_row(row: RankedClosings, best: Label) -> str:
 
 
 async def _describe_empty(connection: Connection, board: WinnersBoard, newest: BlockRef) -> str:
-    """Says why a board is empty."""
     totals = await boards.closings(connection, SPAN, board.at_s)
     span = f"the 24 hours up to block {board.block_number:,}"
     text = f"The board of {span} is empty. {_explain_empty(totals, board)}"

@@ -184,7 +184,6 @@ async def _cost_bps(
 async def _price_after(
     ctx: Context, token: Address, tx_hash: TxHash, trade: IndexedTrade, meter: Meter
 ) -> Fraction | None:
-    """The price in the trade's pool after a transaction."""
     _, mined, _ = await _read_mined(ctx, tx_hash, meter)
     decode = Decoder(ctx.contracts)
     events = [decode(log) for _, log in mined.logs]

@@ -152,7 +152,6 @@ async def _read_case(
     claim: VerdictClaim | None,
     from_s: int,
 ) -> ScorecardCase:
-    """Reads what the index holds about a verdict."""
     case = ScorecardCase(verdict, from_s, claim)
     if evidence is None or claim is None:
         return replace(case, undecided="unreadable")
@@ -203,7 +202,6 @@ async def _score_case(
 
 
 def _as_scored(case: ScorecardCase, score: VerdictScore) -> ScoredVerdict:
-    """The case's verdict with its score."""
     verdict = case.verdict
     return ScoredVerdict(
         verdict.id, verdict.token, verdict.code, verdict.level, verdict.block_number, case.from_s, score

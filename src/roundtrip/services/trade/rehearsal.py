@@ -272,7 +272,6 @@ def _weight(
 
 
 def _decided_venue(rehearsals: Rehearsals) -> Venue | None:
-    """The venue that decided the check."""
     best = rehearsals.judgement.best
     return rehearsals.evidence.venues[best].venue if best is not None else None
 

@@ -292,7 +292,6 @@ def _fitting(
 
 
 def _read_cells(runs: list[_SellBackRun], results: list[PlanResult]) -> dict[SellWay, tuple[ProbeCell, ...]]:
-    """The cells of each way."""
     cells: dict[SellWay, tuple[ProbeCell, ...]] = {}
     for run, result in zip(runs, results, strict=True):
         assert run.probe is not None

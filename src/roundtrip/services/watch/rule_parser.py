@@ -81,7 +81,6 @@ def parse(text: str) -> Rule:
 
 
 def _rule(text: str, tree: Tree[Token]) -> Rule:
-    """Builds the rule from the parse tree."""
     parts = {part.data if isinstance(part, Tree) else part.type: part for part in tree.children}
     over, on = parts.get("over"), parts.get("on")
     return Rule(
@@ -93,7 +92,6 @@ def _rule(text: str, tree: Tree[Token]) -> Rule:
 
 
 def _who(part: Tree[Token] | Token) -> Who:
-    """Builds the rule's who."""
     if isinstance(part, Tree):
         kind, token = _tokens(part)
         return Who(cast(WhoKind, kind.rstrip(":").rstrip()), Address(str(token)))
@@ -115,13 +113,11 @@ def _over(text: str, number: Token, unit: Token) -> Over:
 
 
 def _tokens(part: Tree[Token] | Token) -> list[Token]:
-    """The tokens of one part of the tree."""
     assert isinstance(part, Tree)
     return cast("list[Token]", part.children)
 
 
 def _expected_text(terminals: set[str]) -> str:
-    """The expected terminals in words."""
     phrases = [phrase for name, phrase in _EXPECTED.items() if name in terminals]
     if "SHARE" in terminals:
         phrases.remove(_EXPECTED["MONEY"])
@@ -131,7 +127,6 @@ def _expected_text(terminals: set[str]) -> str:
 
 
 def _refusal_at(text: str, at: int, expected: str) -> ParamFault:
-    """The error at the index ``at`` of the text."""
     message = f"At character {at + 1}: found {_found_word(text[at:])}, expected {expected}. {_FORM}"
     return ParamFault("bad_input", message)
 

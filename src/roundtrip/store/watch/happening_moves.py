@@ -178,7 +178,6 @@ async def _valuable_source(
 
 
 def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilter) -> _MoveSource:
-    """The transfers of a span that a rule is about."""
     parts, is_few = [arguments.within(span, "transfer")], False
     if rule_filter.wallets is not None:
         parts.append(f"transfer.from_id = ANY({arguments(rule_filter.wallets)}::int[])")
