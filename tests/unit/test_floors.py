@@ -186,9 +186,7 @@ STILL_IMPORTED = {
     ("cards", "check"),
     ("liquidity", "check"),
     ("liquidity", "holders"),
-    ("portfolio", "check"),
     ("practice", "trade"),
-    ("verdicts", "check"),
 }
 """Use cases that still import another one: an entry that is no longer true fails, and none is added."""
 

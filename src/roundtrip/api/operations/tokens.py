@@ -4,7 +4,7 @@ simulating and preparing transactions before they are signed. Operations: one wa
 from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.services.check.proof import check_proof
 from roundtrip.services.check.proof_schema import CheckProof
-from roundtrip.services.check.schema import Check, CheckParams
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holders.handlers import SmartMoney, launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import Holders, TokenHolders
@@ -14,6 +14,7 @@ from roundtrip.services.lookup.explain import ExplainParams, Explanation, explai
 from roundtrip.services.lookup.look_up import find, shared_as
 from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
 from roundtrip.services.support.answer_fields import TokenParams, WalletParams
+from roundtrip.services.support.check_answer import Check
 from roundtrip.services.trade.prepare import (
     PrepareBuyParams,
     PreparedTrade,

@@ -26,11 +26,11 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.verdicts.risks import Risk, list_risks, worst_risk
 from roundtrip.domain.verdicts.words import is_tradable, level_word
-from roundtrip.services.check.card import read_sold_bps
 from roundtrip.services.check.handler import check_and_store
-from roundtrip.services.check.schema import Check, CheckParams, present
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import AnswerText, Symbol, TokenParams, at
+from roundtrip.services.support.check_answer import Check, present, read_sold_bps
 from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.look_alikes import find_look_alike
 from roundtrip.store.boards.moving import read_exposures

@@ -13,12 +13,13 @@ from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, describe
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.market.exposure import LeavingLiquidity
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.schema import Check, CheckParams
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import head_of_index
 from roundtrip.services.support.answer_fields import TokenParams, at
 from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.check_answer import Check
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.money import amount, symbol_of
 from roundtrip.store.boards.moving import put_leaving
