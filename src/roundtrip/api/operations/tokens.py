@@ -2,6 +2,7 @@
 simulating and preparing transactions before they are signed. Operations: one wallet."""
 
 from roundtrip.api.operations.operation import AnyOperation, Operation
+from roundtrip.services.check.handler import check
 from roundtrip.services.check.proof import check_proof
 from roundtrip.services.check.proof_schema import CheckProof
 from roundtrip.services.check.schema import CheckParams
@@ -56,7 +57,11 @@ _CHECK = Operation(
     ),
     params=CheckParams,
     answer=Check,
-    handler=lambda call: check_with_liquidity(call.ctx, call.params),
+    handler=lambda call: (
+        check_with_liquidity(call.ctx, call.params.token(), check(call.ctx, call.params))
+        if call.params.asks_deep()
+        else check(call.ctx, call.params)
+    ),
     lane="checks",
     path="/v1/check/{address}",
     shared_by=lambda params: params.shared_as(),
