@@ -48,8 +48,8 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
-from roundtrip.services.check.schema import Check
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.check_answer import Check
 from roundtrip.store.accounts import accounts
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres

@@ -18,7 +18,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.schema import present
+from roundtrip.services.support.check_answer import present
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
 from roundtrip_development.devnet.world import Built

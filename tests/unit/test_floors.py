@@ -182,14 +182,7 @@ def room_imports() -> dict[str, set[str]]:
 BELOW_USE_CASES = {"runtime", "support", "engine", "valuation"}
 """Rooms of services that every use case may import. The other rooms are use cases, and do not import each
 other."""
-STILL_IMPORTED = {
-    ("cards", "check"),
-    ("liquidity", "check"),
-    ("liquidity", "holders"),
-    ("portfolio", "check"),
-    ("practice", "trade"),
-    ("verdicts", "check"),
-}
+STILL_IMPORTED = {("liquidity", "holders"), ("practice", "trade")}
 """Use cases that still import another one: an entry that is no longer true fails, and none is added."""
 
 

@@ -19,7 +19,7 @@ from roundtrip.domain.verdicts.words import is_tradable, level_word
 if TYPE_CHECKING:
     from roundtrip.services.check.card import CheckCard
     from roundtrip.services.check.probe_grid import CheckGrid, GridCell
-    from roundtrip.services.check.schema import Check
+    from roundtrip.services.support.check_answer import Check
 
 _COLOURS = {"ok": "green", "warn": "yellow", "danger": "red", "unknown": "magenta"}
 _INK = {"ok": "white", "warn": "black", "danger": "white", "unknown": "white"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from roundtrip.config.networks import ROBINHOOD, Network
 
 if TYPE_CHECKING:
-    from roundtrip.services.check.schema import Check
+    from roundtrip.services.support.check_answer import Check
 
     from .node_checks import CheckWithCard, NodeChecks
 

@@ -15,7 +15,7 @@ from roundtrip.config.networks import Network
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.services.check.card import CheckCard, read_card
-from roundtrip.services.check.schema import Check, CheckParams, present
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import Candidates, KnownVenues, list_candidates
 from roundtrip.services.engine.check_run import run_check
@@ -25,6 +25,7 @@ from roundtrip.services.liquidity.position_reader import PositionReader
 from roundtrip.services.liquidity.sentence import UNREAD, add_sentence, describe_alone
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.check_answer import Check, present
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 
 MIN_WEI, MAX_WEI = 10**15, 10**19

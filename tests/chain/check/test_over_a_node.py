@@ -79,7 +79,8 @@ async def test_a_deep_check_says_who_can_withdraw_the_liquidity(
     sentence = "can withdraw 100.00 % of the liquidity at any moment; you could then not sell at all."
     await unindexed.heads.refresh()
     params = CheckParams(built.tokens["plain"], deep="1")
-    served = (await check_with_liquidity(unindexed, params)).answer
+    deep_check = check(unindexed, params)
+    served = (await check_with_liquidity(unindexed, params.token(), deep_check)).answer
     async with Checker(network.rpc_url, network=network) as checker:
         found = await checker.check(built.tokens["plain"], deep=True)
         without = await checker.check(built.tokens["no_pool"], deep=True)

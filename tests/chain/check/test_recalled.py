@@ -15,8 +15,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Crowd, CrowdTrade, Evidence, RefusedCall
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.schema import Check, CheckParams
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.check_answer import Check
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from truth.spring_trial import deploy_spring

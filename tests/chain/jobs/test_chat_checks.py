@@ -17,6 +17,7 @@ from roundtrip.config.settings import LIBRARIES
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import ListedToken
+from roundtrip.jobs.kinds import telegram
 from roundtrip.jobs.kinds.telegram import (
     FULL,
     HELP,
@@ -27,6 +28,7 @@ from roundtrip.jobs.kinds.telegram import (
     TOO_MANY,
     ChatTurns,
     link_chats,
+    run_deep_check,
 )
 from roundtrip.services.cards import newest_check as chat_check
 from roundtrip.services.cards.newest_check import (
@@ -202,9 +204,9 @@ async def test_a_check_is_shared_as_long_as_the_policy_says(indexed: Context, bu
     now_s = indexed.now_s()
     ctx = replace(indexed, now_s=lambda: now_s)
     places = asyncio.Semaphore(1)
-    made = await chat_check.check_for_chat(ctx, 5, built.tokens["plain"], places)
+    made = await chat_check.check_for_chat(ctx, 5, built.tokens["plain"], places, run_deep_check)
     assert made.until_s == pytest.approx(now_s + ctx.policy.answer_ttl_ms / 1000, abs=0.01)
-    absent = await chat_check.check_for_chat(ctx, 5, "0x" + "1" * 40, places)
+    absent = await chat_check.check_for_chat(ctx, 5, "0x" + "1" * 40, places, run_deep_check)
     assert absent.until_s <= now_s
 
 
@@ -229,14 +231,17 @@ async def test_more_than_may_wait_are_told_so(indexed: Context) -> None:
 
 async def test_the_wait_for_a_place_is_part_of_the_deadline(indexed: Context, built: Built) -> None:
     with pytest.raises(NodeFault, match="took too long"):
-        await chat_check.check_for_chat(indexed, 5, built.tokens["plain"], asyncio.Semaphore(0), 0.01)
+        await chat_check.check_for_chat(
+            indexed, 5, built.tokens["plain"], asyncio.Semaphore(0), run_deep_check, 0.01
+        )
 
 
 @pytest.mark.parametrize(("key", "tries"), [("curve", True), ("six_decimals", False)])
 async def test_a_check_tries_real_holders_or_says_that_it_did_not(
     indexed: Context, built: Built, key: str, tries: bool
 ) -> None:
-    text = "\n".join((await ChatChecks(indexed).answer(5, built.tokens[key])).lines)
+    make = partial(chat_check.check_for_chat, run_deep_check=run_deep_check)
+    text = "\n".join((await ChatChecks(indexed, make).answer(5, built.tokens[key])).lines)
     assert ("real holders can sell it as" in text) == tries
     assert (chat_check.NO_HOLDERS in text) != tries
 
@@ -244,17 +249,17 @@ async def test_a_check_tries_real_holders_or_says_that_it_did_not(
 async def test_a_check_is_not_mixed_with_one_made_since(indexed: Context, built: Built) -> None:
     """Another check of the token is stored, as of another chain, before the first is read."""
 
-    async def run_both(ctx: Context, params: CheckParams) -> Any:
-        answer = await check_and_store(ctx, params)
+    async def run_both(ctx: Context, address: str) -> Any:
+        answer = await run_deep_check(ctx, address)
         await check_and_store(replace(ctx, now_s=lambda: indexed.now_s() + 1), CheckParams(trap))
         await ctx.pool.execute(
             "UPDATE facts.evidence SET token = $1 WHERE id = (SELECT max(id) FROM facts.evidence)",
-            bytes.fromhex(params.token()[2:]),
+            bytes.fromhex(address[2:]),
         )
         return answer
 
     trap = built.tokens["owner_only_sell"]
-    make = partial(chat_check.check_for_chat, run_check=run_both)
+    make = partial(chat_check.check_for_chat, run_deep_check=run_both)
     answer = await ChatChecks(indexed, make).answer(5, built.tokens["six_decimals"])
     await indexed.pool.execute("DELETE FROM facts.evidence WHERE id = (SELECT max(id) FROM facts.evidence)")
     assert answer.lines[0].startswith('Can sell: "')
@@ -264,13 +269,13 @@ async def test_a_check_is_not_mixed_with_one_made_since(indexed: Context, built:
 async def test_scam_marks_come_before_what_may_be_cut(indexed: Context, built: Built, key: str) -> None:
     marks = f"Its owner 0x{'a1' * 20} is marked as a scam by 12 people: that is their word, not proof."
 
-    async def run_marked(ctx: Context, params: CheckParams) -> Any:
-        made = await check_and_store(ctx, params)
+    async def run_marked(ctx: Context, address: str) -> Any:
+        made = await run_deep_check(ctx, address)
         text = f"{made.answer.verdict.text} {marks}"
         verdict = msgspec.structs.replace(made.answer.verdict, text=text)
         return replace(made, answer=msgspec.structs.replace(made.answer, verdict=verdict))
 
-    make = partial(chat_check.check_for_chat, run_check=run_marked)
+    make = partial(chat_check.check_for_chat, run_deep_check=run_marked)
     answer = await ChatChecks(indexed, make).answer(5, built.tokens[key])
     (sentence,) = (line for line in answer.lines if marks in line)
     assert sentence.startswith(f"{marks} ")
@@ -290,10 +295,10 @@ async def test_scam_marks_come_before_what_may_be_cut(indexed: Context, built: B
 async def test_a_fault_is_told_and_ends_nothing(
     indexed: Context, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: list[str]
 ) -> None:
-    async def fail(*arguments: Any) -> Any:
+    async def fail(*arguments: Any, **named: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(chat_check, "check_for_chat", fail)
+    monkeypatch.setattr(telegram, "check_for_chat", fail)
     async with bot(indexed) as api:
         await api.says(5, "/check 0x" + "1" * 40)
         await api.told_to(1)

@@ -17,9 +17,9 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.verdicts.words import is_tradable, level_word
 from roundtrip.services.boards.newest_verdicts import newest_verdicts
 from roundtrip.services.check.card import read_card
-from roundtrip.services.check.schema import present
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.alert_rows import AlertRow
+from roundtrip.services.support.check_answer import present
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.shown_verdict import read_states
 from roundtrip.store.check import evidence as evidence_store

@@ -17,8 +17,9 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.schema import Check, CheckParams, LaunchpadAnswer
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.check_answer import Check, LaunchpadAnswer
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata
 from roundtrip_development.devnet.launchpad_v1 import (
     FIRST,

@@ -13,7 +13,7 @@ from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.check.card import CheckCard, read_card
-from roundtrip.services.check.schema import Check, TokenAnswer, present
+from roundtrip.services.support.check_answer import Check, TokenAnswer, present
 from support.terminal import printed
 from unit.domain.builders import evidence, refused_cells, sold, venue
 

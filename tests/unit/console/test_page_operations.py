@@ -8,8 +8,9 @@ from roundtrip.api.operations.catalog import find_operation
 from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.console.support.page_operations import own_operation, own_variant, page_operation, page_variant
 from roundtrip.domain.accounts.account import Account
-from roundtrip.services.check.schema import Check, CheckParams
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.check_answer import Check
 from roundtrip.services.support.index_reader import Nothing, TokenNamed
 from roundtrip.services.wallets.history_answer import WalletHistory
 

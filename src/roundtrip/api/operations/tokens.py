@@ -2,12 +2,16 @@
 simulating and preparing transactions before they are signed. Operations: one wallet."""
 
 from roundtrip.api.operations.operation import AnyOperation, account_operation, service_operation
+from roundtrip.services.check.handler import check
 from roundtrip.services.check.proof import check_proof
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holders.handlers import launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.schema import Holders
 from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
 from roundtrip.services.lookup.explain import explain
 from roundtrip.services.lookup.look_up import find, shared_as
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.check_answer import Check
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
 from roundtrip.services.trade.simulate import simulate
 from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
@@ -22,8 +26,14 @@ _READING = (
 )  # fmt: skip
 """Error codes of reading a token's holders."""
 
+
+async def _check(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
+    checked = check(ctx, params)
+    return await (check_with_liquidity(ctx, params.token(), checked) if params.asks_deep() else checked)
+
+
 _CHECK = service_operation(
-    check_with_liquidity,
+    _check,
     name="check_token",
     title="Check a token",
     description=(

@@ -46,7 +46,7 @@ from roundtrip.domain.verdicts.words import has_pool, is_tradable, level_word
 from roundtrip.services.check.card import CheckCard
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
 from roundtrip.services.check.kept_card import CardParams, check_card
-from roundtrip.services.check.schema import Check, CheckParams
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holders.growth import GrowthPoint
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
 from roundtrip.services.holders.insiders import StoredRisk, stored_risk
@@ -56,6 +56,7 @@ from roundtrip.services.liquidity.schema import Liquidity
 from roundtrip.services.lookup.look_up import LookAlikeParams, token_look_alike
 from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.check_answer import Check
 from roundtrip.services.support.look_alikes import LookAlikeAnswer
 from roundtrip.services.verdicts.history import CheckHistory, VerdictChange
 

@@ -4,6 +4,7 @@ for the lock."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Literal
 
 import structlog
@@ -13,10 +14,13 @@ from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.telegram import ChatCheck, ChatMessage, StartedChat
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.jobs.engine.loop import describe_error
-from roundtrip.services.cards.newest_check import ChatChecks
+from roundtrip.services.cards.newest_check import ChatChecks, check_for_chat
+from roundtrip.services.check.handler import check_and_store
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.delivery.channels import NO_CODE, link
-from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.notifiers import ChatUpdates
+from roundtrip.services.support.check_answer import Check
 from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
@@ -56,6 +60,11 @@ async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_
                 # Any error: nothing else would restart this loop.
                 log.warning("listening to the Telegram bot failed", error=describe_error(error))
             await asyncio.sleep(again_s)
+
+
+async def run_deep_check(ctx: Context, address: str) -> UseCaseAnswer[Check]:
+    """Runs and stores a deep check of the token. Raises RoundtripError."""
+    return await check_and_store(ctx, CheckParams(address, deep="1"))
 
 
 class Refusals:
@@ -108,7 +117,7 @@ class _Chats:
     def __init__(self, ctx: Context, telegram: ChatUpdates, tasks: asyncio.TaskGroup) -> None:
         self._ctx, self._telegram, self._tasks = ctx, telegram, tasks
         self._turns = ChatTurns(ctx.now_s)
-        self._checks = ChatChecks(ctx)
+        self._checks = ChatChecks(ctx, partial(check_for_chat, run_deep_check=run_deep_check))
 
     async def listen(self, connection: Connection, wait_s: int) -> None:
         """Listens as long as this connection holds the lock. Starts at the first update that Telegram still

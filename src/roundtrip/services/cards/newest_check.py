@@ -26,11 +26,9 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.verdicts.risks import Risk, list_risks, worst_risk
 from roundtrip.domain.verdicts.words import is_tradable, level_word
-from roundtrip.services.check.card import read_sold_bps
-from roundtrip.services.check.handler import check_and_store
-from roundtrip.services.check.schema import Check, CheckParams, present
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import AnswerText, Symbol, TokenParams, at
+from roundtrip.services.support.check_answer import Check, present, read_sold_bps
 from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.look_alikes import find_look_alike
 from roundtrip.store.boards.moving import read_exposures
@@ -380,9 +378,8 @@ class ChatChecks:
     """Makes the checks that chats ask for: ``AT_ONCE`` at a time, and one of a token, whose answer is shared
     for the policy's ``answer_ttl_ms``."""
 
-    def __init__(self, ctx: Context, make: "MakeChatAnswer | None" = None) -> None:
-        self._ctx = ctx
-        self._make = make or check_for_chat
+    def __init__(self, ctx: Context, make: "MakeChatAnswer") -> None:
+        self._ctx, self._make = ctx, make
         self._places = asyncio.Semaphore(AT_ONCE)
         self._running: dict[str, asyncio.Task[ChatAnswer]] = {}
         self._made: dict[str, ChatAnswer] = {}
@@ -422,17 +419,16 @@ async def check_for_chat(
     chat_id: int,
     address: str,
     places: asyncio.Semaphore,
+    run_deep_check: Callable[[Context, str], Awaitable[UseCaseAnswer[Check]]],
     deadline_s: float = DEADLINE_S,
-    run_check: Callable[[Context, CheckParams], Awaitable[UseCaseAnswer[Check]]] = check_and_store,
 ) -> ChatAnswer:
     """Makes a deep check of the token in one of the places, and describes it. Raises RoundtripError."""
-    params = CheckParams(address, deep="1")
     ctx = ctx.for_caller(f"chat:{chat_id}", "checks", address.lower())
     deadline = asyncio.timeout(deadline_s)
     try:
         async with deadline, places:
             await ctx.heads.wake()
-            run = await run_check(ctx, params)
+            run = await run_deep_check(ctx, address)
     except TimeoutError:
         if not deadline.expired():
             raise
@@ -441,7 +437,7 @@ async def check_for_chat(
     # The next block may launch what is absent.
     shared_ms = 0 if run.is_absence else min(run.ttl_ms, ctx.policy.answer_ttl_ms)
     # This very check: another may have been stored since.
-    token = params.token()
+    token = Address(check.address)
     stored = await read_checks(ctx, token, check.checked_at)
     if stored.made is None:
         raise ServiceFull("busy", "The check was made and cannot be read; retry in 5 s.", 5)

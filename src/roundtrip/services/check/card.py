@@ -7,15 +7,15 @@ import msgspec
 
 from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS, WEI_PER_ETH
+from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.check.cost import Cost, cost_of
 from roundtrip.domain.check.evidence import Evidence, Sold
 from roundtrip.domain.check.outlook import Prospect, describe_deep_round, prospects
 from roundtrip.domain.check.price import usd_per_eth
-from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.risks import Risk, list_risks
 from roundtrip.services.support.answer_fields import at, says
+from roundtrip.services.support.check_answer import read_sold_bps
 
 from .probe_grid import CheckGrid, ExitSizes, exit_sizes, format_size, grid_of
 
@@ -72,15 +72,6 @@ def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Poli
         risks=list(list_risks(evidence, judgement, policy)),
         deep_round=describe_deep_round(evidence, judgement, deep, policy),
     )
-
-
-def read_sold_bps(judgement: Judgement) -> int | None:
-    """How much of what was bought the shown venue's round trip sold; None: no sell, or not known."""
-    index = shown_index(judgement)
-    full = None if index is None else judgement.readings[index].full
-    if not isinstance(full, Sale):
-        return None
-    return BPS if full.whole else full.share_bps
 
 
 def _cost(evidence: Evidence, index: int, cost: Cost, policy: Policy) -> CostAnswer:

@@ -27,13 +27,14 @@ from roundtrip.services.runtime.check_steps import NoteStep
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import MAX_AHEAD, block_missing_error
 from roundtrip.services.support.answer_fields import at, scam_text
+from roundtrip.services.support.check_answer import Check, present
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
 from roundtrip.store.server.connections import DATABASE_FAULTS
 
 from .card import CheckCard, read_card
 from .proof_schema import encode_proof_inputs
-from .schema import AskedCheck, Check, CheckParams, present
+from .schema import AskedCheck, CheckParams
 
 _STORE_S = 5.0
 _UNSTATED_S = 60

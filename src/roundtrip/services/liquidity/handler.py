@@ -1,7 +1,9 @@
 """Answers who can withdraw a token's liquidity, and what a buyer would then have left."""
 
+from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 
@@ -12,13 +14,12 @@ from roundtrip.domain.liquidity.depth import HeldPosition, PoolDepth, TokenDepth
 from roundtrip.domain.liquidity.text import ExitAfterWithdrawal, describe
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.domain.market.exposure import LeavingLiquidity
-from roundtrip.services.check.handler import check
-from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import head_of_index
 from roundtrip.services.support.answer_fields import TokenParams, at
 from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.check_answer import Check
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.support.money import amount, symbol_of
 from roundtrip.store.boards.moving import put_leaving
@@ -67,13 +68,13 @@ async def read_liquidity(ctx: Context, params: TokenParams) -> UseCaseAnswer[Liq
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms, meter=meter, block=found.head.block.number)
 
 
-async def check_with_liquidity(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
-    """A check; a deep one also says in a sentence who can withdraw the liquidity. That is no part of its
-    verdict, and of its evidence. Raises like ``check``."""
-    if not params.asks_deep():
-        return await check(ctx, params)
-    meter, token = Meter(), params.token()
-    checked, sentence = await at_once(check(ctx, params), _read_sentence(ctx, token, meter))
+async def check_with_liquidity(
+    ctx: Context, token: Address, deep_check: Coroutine[Any, Any, UseCaseAnswer[Check]]
+) -> UseCaseAnswer[Check]:
+    """A deep check of the token that also says in a sentence who can withdraw the liquidity. That is no part
+    of its verdict, and of its evidence. Raises like ``deep_check``."""
+    meter = Meter()
+    checked, sentence = await at_once(deep_check, _read_sentence(ctx, token, meter))
     if checked.meter is not None:
         checked.meter.add(meter)
     answer: Check = checked.answer

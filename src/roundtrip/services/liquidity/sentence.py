@@ -6,8 +6,8 @@ from msgspec.structs import replace as replace_fields
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.liquidity.text import Tag, describe
-from roundtrip.services.check.schema import Check
 from roundtrip.services.engine.buy_round import BuyRoundResult
+from roundtrip.services.support.check_answer import Check
 
 from .findings import LiquidityFindings
 

@@ -24,10 +24,10 @@ from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.trade.text import describe_reason
 from roundtrip.domain.watch.bag_guard import GUARD
-from roundtrip.services.check.schema import present as checked
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import wait_for_index
 from roundtrip.services.support.answer_fields import WRITTEN, CheckedAt, CodeText, DeployerWallet, says
+from roundtrip.services.support.check_answer import present as checked
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,

@@ -10,7 +10,6 @@ from roundtrip.domain.base.errors import STATUS_BY_CODE, ServiceFull
 from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.changes import Change, PastVerdict, VerdictSpan, fold_spans
-from roundtrip.services.check.schema import Check
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import (
     QUOTED,
@@ -21,6 +20,7 @@ from roundtrip.services.support.answer_fields import (
     TokenParams,
     says,
 )
+from roundtrip.services.support.check_answer import Check
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.check.evidence import MAX_COMPARED
 from roundtrip.store.server.connections import DATABASE_FAULTS

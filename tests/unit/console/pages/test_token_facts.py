@@ -9,10 +9,10 @@ from roundtrip.domain.market.exposure import LeavingLiquidity
 from roundtrip.domain.verdicts.facts import MAX_FACTS, TokenFact, select_facts
 from roundtrip.domain.verdicts.risks import Topic
 from roundtrip.services.check.card import CheckCard
-from roundtrip.services.check.schema import Check
 from roundtrip.services.holders.handlers import HoldersPage
 from roundtrip.services.holders.insiders import StoredRisk
 from roundtrip.services.liquidity.schema import Liquidity
+from roundtrip.services.support.check_answer import Check
 from roundtrip.services.verdicts.history import CheckHistory
 from support.answers import build_answer
 

@@ -21,7 +21,13 @@ from roundtrip.domain.check.evidence import (
     VenueEvidence,
 )
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.schema import Check, DeployerAnswer, LaunchpadAnswer, PaidAnswer, present
+from roundtrip.services.support.check_answer import (
+    Check,
+    DeployerAnswer,
+    LaunchpadAnswer,
+    PaidAnswer,
+    present,
+)
 from unit.domain.builders import (
     ABSENT,
     LIQUID,
