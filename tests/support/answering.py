@@ -86,4 +86,4 @@ async def until_waiting(answers: SharedAnswers, key: str = "k") -> None:
         while key not in answers._flights:  # noqa: ASYNC110
             await asyncio.sleep(0)
         for _ in range(2):
-            await answers.others.valkey.run(_NOTHING, (answers.others._store_key("lease", key),), ())
+            await answers.others.valkey.run(_NOTHING, (answers.others.store_key("lease", key),), ())

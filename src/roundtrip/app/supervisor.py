@@ -134,7 +134,10 @@ class Supervisor:
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_terminal: bool = False,
         environment_of: Callable[[int], Mapping[str, str]] = lambda _: {},
+        end_s: float = END_S,
+        end_at_once_s: float = _END_AT_ONCE_S,
     ) -> None:
+        self._end_s, self._end_at_once_s = end_s, end_at_once_s
         self._environment_of = environment_of
         self._roles = tuple(roles)
         self._environment = dict(environment)
@@ -253,7 +256,7 @@ class Supervisor:
                     return
                 slot.child = new
                 old.send_signal(signal.SIGTERM)
-                await old.end(END_S)
+                await old.end(self._end_s)
                 log.info("replaced a process", role=old.role.name, old=old.pid, pid=new.pid)
         log.info("replaced every process")
 
@@ -261,14 +264,14 @@ class Supervisor:
         """Ends all children. One that is not ready does not handle SIGINT yet, and gets SIGTERM."""
         for child in self._alive:
             child.send_signal(number if child.reported_ready else signal.SIGTERM)
-        all_ended = asyncio.gather(*(child.end(END_S) for child in self._alive))
+        all_ended = asyncio.gather(*(child.end(self._end_s) for child in self._alive))
         end_signal = asyncio.create_task(_await_end_signal(signals))
         waiting: set[asyncio.Future[Any]] = {all_ended, end_signal}
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         if not all_ended.done():
             for child in self._alive:
                 child.send_signal(signal.SIGTERM)
-            await asyncio.gather(*(child.end(_END_AT_ONCE_S) for child in set(self._alive)))
+            await asyncio.gather(*(child.end(self._end_at_once_s) for child in set(self._alive)))
         end_signal.cancel()
         await all_ended
         await asyncio.gather(*self._tasks)

@@ -52,10 +52,10 @@ def metrics_ports(first: int) -> Callable[[int], dict[str, str]]:
 
 @contextlib.asynccontextmanager
 async def serve_metrics(
-    settings: Settings, measures: Measures, read_metrics: ReadMetrics | None = None
+    settings: Settings, measures: Measures, read_metrics: ReadMetrics | None = None, retry_s: float = _RETRY_S
 ) -> AsyncIterator[None]:
     """Serves ``GET /metrics`` while the block runs, if a port is set. If the port is taken (by the process
-    that this one replaces), retries until it is free."""
+    that this one replaces), retries every ``retry_s`` until it is free."""
     host, port = settings.metrics_host, settings.metrics_port
     if port == 0:
         yield
@@ -73,7 +73,7 @@ async def serve_metrics(
     await runner.setup()
     try:
         async with (
-            run_in_background(_listen_with_retries(runner, host, port), "metrics"),
+            run_in_background(_listen_with_retries(runner, host, port, retry_s), "metrics"),
             run_in_background(_measure_lateness(measures), "lateness"),
         ):
             yield
@@ -81,7 +81,7 @@ async def serve_metrics(
         await runner.cleanup()
 
 
-async def _listen_with_retries(runner: web.AppRunner, host: str, port: int) -> None:
+async def _listen_with_retries(runner: web.AppRunner, host: str, port: int, retry_s: float) -> None:
     for tries in itertools.count():
         try:
             await web.TCPSite(runner, host, port).start()
@@ -89,7 +89,7 @@ async def _listen_with_retries(runner: web.AppRunner, host: str, port: int) -> N
             if tries in (0, _HANDOVER_TRIES):
                 log_taken = log.warning if tries else log.info
                 log_taken("the metrics port is in use; retrying", port=port, error=str(error))
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(retry_s)
         else:
             return
 

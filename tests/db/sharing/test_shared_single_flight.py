@@ -132,9 +132,9 @@ async def test_an_unknown_code_is_a_fault_of_ours(house: SharingProcesses) -> No
     others = other.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
+        client.set(others.store_key("lease", "k"), "them", px=LONG_MS)
         failed = msgspec.msgpack.encode(["failed", "made_up", "words", None])
-        client.set(others._store_key("outcome", "k", b"them"), failed, px=LONG_MS)
+        client.set(others.store_key("outcome", "k", b"them"), failed, px=LONG_MS)
     with pytest.raises(RunFailedElsewhere):
         await other.get("k", runs)
     assert runs.count == 0
@@ -146,7 +146,7 @@ async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(shar
     others = processes[0].others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(others._store_key("lease", "k"), "them", px=200)
+        client.set(others.store_key("lease", "k"), "them", px=200)
     async with asyncio.timeout(PATIENT_S):
         came = await asyncio.gather(*(one.get("k", runs) for _ in range(20) for one in processes))
     assert {shared.body for shared, _ in came} == {b"body 1"}
@@ -163,7 +163,7 @@ async def test_a_run_that_takes_longer_than_a_lease_keeps_it(shared_url: str) ->
     asking = [asyncio.create_task(one.get("k", runs))]
     await runs.began.wait()
     with house.client() as client:
-        lease = others._store_key("lease", "k")
+        lease = others.store_key("lease", "k")
         async with asyncio.timeout(PATIENT_S):
             for _ in range(5):
                 # Each time it is nearly over, it is made longer.
@@ -188,14 +188,14 @@ async def test_who_lost_its_lease_takes_nothing_from_who_has_it(house: SharingPr
     first = asyncio.create_task(one.get("k", old))
     await old.began.wait()
     with house.client() as client:
-        client.delete(others._store_key("lease", "k"))
+        client.delete(others.store_key("lease", "k"))
         second = asyncio.create_task(other.get("k", new))
         await new.began.wait()
-        held = client.get(others._store_key("lease", "k"))
+        held = client.get(others.store_key("lease", "k"))
         old.gate.set()
         assert (await first)[0].body == b"old 1"
-        assert client.get(others._store_key("lease", "k")) == held
-        assert client.exists(others._store_key("answer", "k")) == 0
+        assert client.get(others.store_key("lease", "k")) == held
+        assert client.exists(others.store_key("answer", "k")) == 0
     assert one.find_fresh("k") is None
     new.gate.set()
     await second
@@ -208,7 +208,7 @@ async def test_what_cannot_be_read_is_not_there(house: SharingProcesses, kept: b
     others = one.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(others._store_key("answer", "k"), kept, px=LONG_MS)
+        client.set(others.store_key("answer", "k"), kept, px=LONG_MS)
     assert (await one.get("k", runs))[1] is False
     assert (await house.process().get("k", runs))[1] is True
     assert runs.count == 1
@@ -219,8 +219,8 @@ async def test_an_outcome_that_cannot_be_read_is_run_for_again(house: SharingPro
     others = one.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(others._store_key("lease", "k"), "them", px=100)
-        client.set(others._store_key("outcome", "k", b"them"), b"garbage", px=LONG_MS)
+        client.set(others.store_key("lease", "k"), "them", px=100)
+        client.set(others.store_key("outcome", "k", b"them"), b"garbage", px=LONG_MS)
     async with asyncio.timeout(PATIENT_S):
         assert (await one.get("k", runs))[1] is False
 
@@ -251,7 +251,7 @@ async def test_nobody_waits_for_ever(shared_url: str) -> None:
     others = one.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
+        client.set(others.store_key("lease", "k"), "them", px=LONG_MS)
     with pytest.raises(ServiceFull) as caught:
         await one.get("k", runs)
     assert (caught.value.code, runs.count) == ("busy", 0)
@@ -286,11 +286,11 @@ async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(
     none = GatedRuns()
     none.gate.clear()
     with house.client() as client:
-        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
+        client.set(others.store_key("lease", "k"), "them", px=LONG_MS)
         asking = asyncio.create_task(late.get("k", none))
         await until_waiting(late)
         clock.now_s += spans.wait_s - 0.3
-        client.delete(others._store_key("lease", "k"))
+        client.delete(others.store_key("lease", "k"))
         async with asyncio.timeout(PATIENT_S):
             await none.began.wait()
             waiting = asyncio.create_task(other.get("k", runs))
@@ -307,8 +307,8 @@ async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(shared
     assert isinstance(others, SharedInValkey)
     made = msgspec.msgpack.encode(["made", b"body", LONG_MS, True])
     with house.client() as client:
-        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
-        client.set(others._store_key("outcome", "k", b"them"), made, px=LONG_MS - 20_000)
+        client.set(others.store_key("lease", "k"), "them", px=LONG_MS)
+        client.set(others.store_key("outcome", "k", b"them"), made, px=LONG_MS - 20_000)
     shared, left_ms, hit = await others.get("k", GatedRuns())
     assert (shared, hit) == (SharedAnswer(b"body", LONG_MS, True), True)
     assert 0 < left_ms <= LONG_MS - 20_000

@@ -172,7 +172,7 @@ async def test_while_a_slot_is_on_two_masters_everybody_has_an_answer_and_afterw
     with house.client() as client:
         client.flushall()
     one, other = house.process(), house.process()
-    key = one.others._store_key("lease", "k")  # type: ignore[union-attr]
+    key = one.others.store_key("lease", "k")  # type: ignore[union-attr]
     source = valkey_cluster.find_master(key.partition(b"{")[2].partition(b"}")[0])
     target = next(node for node in valkey_cluster.nodes if node is not source)
     slot = key_slot(key)

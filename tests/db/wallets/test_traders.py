@@ -9,7 +9,6 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.check import token_index
 from roundtrip.store.check.token_index import traders_holding
 from roundtrip.store.index import deployers
 from roundtrip.store.index.deployers import DeployerTrades
@@ -98,18 +97,15 @@ async def test_they_are_those_that_a_slow_look_at_all_of_them_finds(
         assert found == await traders_holding(connection, 77, {BARRED}, seed, 12)
 
 
-async def test_of_a_token_with_very_many_some_are_looked_at_from_anywhere(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_a_token_with_very_many_some_are_looked_at_from_anywhere(connection: Connection) -> None:
     """Neither the first nor the last so many can crowd the others out."""
-    monkeypatch.setattr(token_index, "MAX_LOOKED_AT", 60)
     rows = some_rows(Random(3), 500)
     await put(connection, 77, rows)
     place = {row.wallet: n for n, row in enumerate(rows)}
     met: set[int] = set()
     for n in range(40):
         seed = hashlib.sha256(bytes([n])).digest()
-        found = await traders_holding(connection, 77, {BARRED}, seed, 12)
+        found = await traders_holding(connection, 77, {BARRED}, seed, 12, 60)
         assert len(found) == 12
         start = (int.from_bytes(seed[:4], "big") / 2**32) * 499
         for wallet in found:
@@ -119,12 +115,9 @@ async def test_of_a_token_with_very_many_some_are_looked_at_from_anywhere(
 
 
 @needs_one_server
-async def test_a_million_holders_are_not_read_through(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_million_holders_are_not_read_through(connection: Connection) -> None:
     """Every scan of positions follows the index that has a token's traders in order, and stops early, also
     where the database knows nothing of how many there are."""
-    monkeypatch.setattr(token_index, "MAX_LOOKED_AT", 50)
     await put(connection, 77, some_rows(Random(1), 3000))
     others = "SELECT n, n % 900, 5, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1"
     await connection.execute(
@@ -134,7 +127,7 @@ async def test_a_million_holders_are_not_read_through(
         if analyzed:
             await connection.execute("ANALYZE facts.position")
         spied = Spy(connection)
-        assert len(await traders_holding(cast(Connection, spied), 77, {BARRED}, SEEDS[1], 12)) == 12
+        assert len(await traders_holding(cast(Connection, spied), 77, {BARRED}, SEEDS[1], 12, 50)) == 12
         lines = [row[0] for row in spied.plan]
         scans = [line for line in lines if ' on "position"' in line]
         assert len(scans) >= 4

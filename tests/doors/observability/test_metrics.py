@@ -2,12 +2,11 @@
 
 import asyncio
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import aiohttp
 import pytest
-from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
@@ -99,35 +98,30 @@ async def test_what_is_not_known_has_no_sample(ctx: Context) -> None:
     assert not found & {"roundtrip_index_block", "roundtrip_index_behind_seconds", "roundtrip_jobs"}
 
 
-async def test_a_port_that_is_taken_is_had_when_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def taken() -> Iterator[socket.socket]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening
+
+
+async def test_a_port_that_is_taken_is_had_when_it_is_free(taken: socket.socket) -> None:
     """As while one process takes the place of another."""
-    monkeypatch.setattr(prometheus, "_RETRY_S", 0.01)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        settings = Settings(metrics_port=taken.getsockname()[1])
-        async with prometheus.serve_metrics(settings, Measures()):
-            await asyncio.sleep(0)
-            taken.close()
-            assert "process_open_fds" in await asked(settings.metrics_port)
+    settings = Settings(metrics_port=taken.getsockname()[1])
+    async with prometheus.serve_metrics(settings, Measures(), retry_s=0.01):
+        await asyncio.sleep(0)
+        taken.close()
+        assert "process_open_fds" in await asked(settings.metrics_port)
 
 
-async def test_a_port_that_stays_taken_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_port_that_stays_taken_is_warned_of_once(taken: socket.socket) -> None:
     """Where two units were set the same, one of them is measured by nobody."""
-    tried = iter(range(200))
-
-    class Taken:
-        def __init__(self, *_: object) -> None:
-            pass
-
-        async def start(self) -> None:
-            if next(tried, None) is not None:
-                raise OSError("taken")
-
-    monkeypatch.setattr(prometheus, "_RETRY_S", 0.0)
-    monkeypatch.setattr(web, "TCPSite", Taken)
+    settings = Settings(metrics_port=taken.getsockname()[1])
     with capture_logs() as logs:
-        await prometheus._listen_with_retries(web.AppRunner(web.Application()), "127.0.0.1", 9464)
+        async with prometheus.serve_metrics(settings, Measures(), retry_s=0.0):
+            for _ in range(2_000):
+                await asyncio.sleep(0)
     text = "the metrics port is in use; retrying"
     assert [(line["log_level"], line["event"]) for line in logs] == [("info", text), ("warning", text)]
 

@@ -99,6 +99,8 @@ async def ground(
     say: Callable[[str], None] | None = None,
     on_terminal: bool = False,
     started: Callable[[Supervisor], None] = lambda _: None,
+    end_s: float = processes.END_S,
+    end_at_once_s: float = 5.0,
 ) -> AsyncIterator[ProcessParent]:
     messages: list[str] = []
     waited: list[float] = []
@@ -107,7 +109,10 @@ async def ground(
         waited.append(seconds)
 
     program = (sys.executable, "-c", PROGRAM, str(folder))
-    supervisor = Supervisor(roles, environment(), say or messages.append, program, wait, on_terminal)
+    supervisor = Supervisor(
+        roles, environment(), say or messages.append, program, wait, on_terminal,
+        end_s=end_s, end_at_once_s=end_at_once_s,
+    )  # fmt: skip
     found = ProcessParent(folder, supervisor, messages, waited)
 
     def is_started(running: Supervisor) -> None:
@@ -248,11 +253,8 @@ async def test_who_was_started_deaf_for_hangups_stays_so(tmp_path: Path) -> None
         signal.signal(signal.SIGHUP, before)
 
 
-async def test_the_old_one_is_gone_before_the_next_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "END_S", 0.2)
-    async with ground(tmp_path, Role("serve", ("stubborn",), "ready", 2)) as at_work:
+async def test_the_old_one_is_gone_before_the_next_is_replaced(tmp_path: Path) -> None:
+    async with ground(tmp_path, Role("serve", ("stubborn",), "ready", 2), end_s=0.2) as at_work:
         first, second = [child.pid for child in await at_work.started()]
         with capture_logs() as logs:
             os.kill(os.getpid(), signal.SIGUSR1)
@@ -361,11 +363,8 @@ async def test_nobody_to_tell_a_childs_lines_changes_nothing(tmp_path: Path, fau
         await at_work.over()
 
 
-async def test_a_second_signal_does_not_wait_for_who_does_not_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "_END_AT_ONCE_S", 0.05)
-    async with ground(tmp_path, Role("serve", ("stubborn",), "ready")) as at_work:
+async def test_a_second_signal_does_not_wait_for_who_does_not_end(tmp_path: Path) -> None:
+    async with ground(tmp_path, Role("serve", ("stubborn",), "ready"), end_at_once_s=0.05) as at_work:
         (child,) = await at_work.started()
         os.kill(os.getpid(), signal.SIGTERM)
         await at_work.until_told(f"SIGTERM {child.pid}")
@@ -374,9 +373,8 @@ async def test_a_second_signal_does_not_wait_for_who_does_not_end(
         assert at_work.ask().count(f"SIGTERM {child.pid}") == 2
 
 
-async def test_who_does_not_end_in_time_is_made_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "END_S", 0.05)
-    async with ground(tmp_path, Role("serve", ("stubborn",), "ready")) as at_work:
+async def test_who_does_not_end_in_time_is_made_to(tmp_path: Path) -> None:
+    async with ground(tmp_path, Role("serve", ("stubborn",), "ready"), end_s=0.05) as at_work:
         await at_work.started()
         await at_work.over()
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,17 +89,19 @@ class ArtifactError(CannotRun):
     """A package could not be fetched, or differs from its pin."""
 
 
-def fetch(directory: Path, say: Callable[[str], None]) -> dict[str, str]:
+def fetch(
+    directory: Path, say: Callable[[str], None], packages: Sequence[Package] = PACKAGES
+) -> dict[str, str]:
     """Creation bytecode (``0x`` hex) by contract name, fetched into ``directory`` on first use.
 
     Raises ArtifactError: a package is unavailable or its hash differs.
     """
-    bundle = directory / f"bytecode-{pins_digest()}.json"
+    bundle = directory / f"bytecode-{pins_digest(packages)}.json"
     if not bundle.exists():
         directory.mkdir(parents=True, exist_ok=True)
         bytecode: dict[str, str] = {}
-        for number, package in enumerate(PACKAGES, 1):
-            say(f"fetching contracts {number}/{len(PACKAGES)}: {package.name} {package.version}")
+        for number, package in enumerate(packages, 1):
+            say(f"fetching contracts {number}/{len(packages)}: {package.name} {package.version}")
             bytecode |= _fetch_package(package)
         partial = bundle.with_suffix(".partial")
         partial.write_text(json.dumps(bytecode, sort_keys=True))
@@ -108,9 +110,9 @@ def fetch(directory: Path, say: Callable[[str], None]) -> dict[str, str]:
     return loaded
 
 
-def pins_digest() -> str:
+def pins_digest(packages: Sequence[Package] = PACKAGES) -> str:
     """A short hash of every pin: a changed pin gives another bundle."""
-    return hashlib.sha256(repr(PACKAGES).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(tuple(packages)).encode()).hexdigest()[:16]
 
 
 def _fetch_package(package: Package) -> dict[str, str]:

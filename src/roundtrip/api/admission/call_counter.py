@@ -11,13 +11,7 @@ from typing import Protocol
 import asyncpg
 import structlog
 
-from roundtrip.api.admission.leases import (
-    MAX_AT_ONCE,
-    MAX_WAITING,
-    BatchWriter,
-    DayLeases,
-    DedicatedConnection,
-)
+from roundtrip.api.admission.leases import MAX_AT_ONCE, BatchWriter, DayLeases, DedicatedConnection
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import call_counts
 from roundtrip.store.accounts.call_counts import (
@@ -263,7 +257,7 @@ class CallCounter(BatchWriter):
     def _enqueue(self, call: CountedCall, preferred: bool) -> "asyncio.Future[LiveKey | None]":
         if self._is_away():
             raise _away()
-        if len(self._waiting) >= (MAX_WAITING if preferred else MAX_WAITING * 3 // 4):
+        if len(self._waiting) >= (self.max_waiting if preferred else self.max_waiting * 3 // 4):
             raise ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
         live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_WaitingCall(call, live_key))

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import asyncpg
 
-from roundtrip.api.admission.leases import MAX_AT_ONCE, MAX_WAITING, BatchWriter, DedicatedConnection
+from roundtrip.api.admission.leases import MAX_AT_ONCE, BatchWriter, DedicatedConnection
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import credits as credit_holds
 from roundtrip.store.accounts.credits import HOLD_MS, CreditHold
@@ -110,7 +110,7 @@ class CreditSpender(BatchWriter):
         nothing."""
         if self._is_away():
             raise _away()
-        if len(self._wanted) >= MAX_WAITING:
+        if len(self._wanted) >= self.max_waiting:
             raise ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
         wanted = CreditHold(self.new_id(), account_id, self.now_ms() + HOLD_MS, caller, taken_ms)
         is_made: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

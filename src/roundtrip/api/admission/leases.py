@@ -227,6 +227,7 @@ class BatchWriter(ABC):
 
     clock: Callable[[], float] = time.monotonic
     retry_s: float = RETRY_S
+    max_waiting: int = MAX_WAITING
     _flushing: asyncio.Task[None] | None = None
     _away_until_s: float | None = None
     _is_reported: bool = False

@@ -43,6 +43,7 @@ class MinuteLimits:
     """
 
     now_ms: Callable[[], int]
+    max_callers: int = _MAX_CALLERS
     _calls: OrderedDict[str, deque[int]] = field(default_factory=OrderedDict)
 
     def load(self, calls: Iterable[tuple[str, int, int]]) -> None:
@@ -89,7 +90,7 @@ class MinuteLimits:
     def _counted_as(self, caller: str) -> str:
         """The caller's own name while there is room: no minute is dropped before it is over. Accounts always
         have their own."""
-        if caller in self._calls or len(self._calls) < _MAX_CALLERS:
+        if caller in self._calls or len(self._calls) < self.max_callers:
             return caller
         oldest, calls = next(iter(self._calls.items()))
         if not calls or calls[-1] <= self.now_ms() - WINDOW_MS:

@@ -112,6 +112,7 @@ class RunPlaces:
     way."""
 
     places: int = PLACES
+    max_waiting: int = MAX_WAITING
     _held: int = 0
     _in_lanes: int = 0
     _under_way: Counter[str] = field(default_factory=Counter)
@@ -184,7 +185,7 @@ class RunPlaces:
     def _may_start(self, caller: FlightCaller) -> bool:
         free = self.places - self._held
         most = max(self._under_way[name] for name in caller.names())
-        has_room = free > 0 and self._in_lanes < MAX_WAITING
+        has_room = free > 0 and self._in_lanes < self.max_waiting
         return has_room and most < self.share() and (free > 1 or not most)
 
     def _is_own_doing(self, caller: FlightCaller) -> bool:
@@ -201,7 +202,8 @@ class RunPlaces:
         line = self._lines.get(turn.caller.name, deque())
         if len(line) >= MAX_LINE:
             raise _own_runs()
-        is_full = self.count_waiting() >= MAX_WAITING or self._waiting_bytes + turn.size > MAX_WAITING_BYTES
+        is_long = self.count_waiting() >= self.max_waiting
+        is_full = is_long or self._waiting_bytes + turn.size > MAX_WAITING_BYTES
         if is_full and not self._displace(len(line)):
             raise NoPlace
         self._lines.setdefault(turn.caller.name, line).append(turn)

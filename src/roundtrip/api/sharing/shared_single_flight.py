@@ -119,7 +119,7 @@ class SharedInValkey:
     async def find(self, key: str) -> tuple[SharedAnswer, int] | None:
         """As ``OtherProcesses.find``."""
         with contextlib.suppress(StoreUnavailable):
-            match await self.valkey.run(_FIND, (self._store_key("answer", key),), ()):
+            match await self.valkey.run(_FIND, (self.store_key("answer", key),), ()):
                 case [bytes(encoded), int(left_ms)]:
                     outcome = _decode(encoded)
                     if isinstance(outcome, _SharedBody) and 0 < left_ms <= outcome.ttl_ms:
@@ -155,7 +155,7 @@ class SharedInValkey:
         """Another process's answer; None: this token has the lease. Raises StoreUnavailable."""
         is_unreadable = False
         while self.clock() < until_s:
-            keys = (self._store_key("answer", key), self._store_key("lease", key))
+            keys = (self.store_key("answer", key), self.store_key("lease", key))
             match await self.valkey.run(_BEGIN, keys, (token, self.times.lease_ms, int(is_unreadable))):
                 case [b"lease"]:
                     return None
@@ -178,7 +178,7 @@ class SharedInValkey:
         """The outcome of the lease holder's run; None: there is none, or it is unreadable. Raises what the
         run raised, and StoreUnavailable."""
         pause_s = _MIN_PAUSE_S
-        keys = (self._store_key("outcome", key, holder), self._store_key("lease", key))
+        keys = (self.store_key("outcome", key, holder), self.store_key("lease", key))
         while self.clock() < until_s:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * _PAUSE_GROWS, _MAX_PAUSE_S)
@@ -238,7 +238,7 @@ class SharedInValkey:
         while True:
             await asyncio.sleep(pause_s)
             try:
-                await self.valkey.run(_RENEW, (self._store_key("lease", key),), (token, self.times.lease_ms))
+                await self.valkey.run(_RENEW, (self.store_key("lease", key),), (token, self.times.lease_ms))
                 pause_s = self.times.renew_s
             except StoreUnavailable:
                 # The store may be back before the lease expires.
@@ -251,9 +251,9 @@ class SharedInValkey:
             self._release(key, token)
             return True
         keys = (
-            self._store_key("answer", key),
-            self._store_key("lease", key),
-            self._store_key("outcome", key, token.encode()),
+            self.store_key("answer", key),
+            self.store_key("lease", key),
+            self.store_key("outcome", key, token.encode()),
         )
         try:
             is_published = await self.valkey.run(
@@ -265,9 +265,9 @@ class SharedInValkey:
 
     def _release(self, key: str, token: str) -> None:
         """Releases the lease: a waiting process runs instead."""
-        self.valkey.send_script(_RELEASE, (self._store_key("lease", key),), (token,))
+        self.valkey.send_script(_RELEASE, (self.store_key("lease", key),), (token,))
 
-    def _store_key(self, kind: str, key: str, token: bytes = b"") -> bytes:
+    def store_key(self, kind: str, key: str, token: bytes = b"") -> bytes:
         # A key contains strangers' text of any length. In a cluster all keys of an answer are on one master.
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{NAMESPACE}:{kind}:{self.version}:{{{digest}}}"

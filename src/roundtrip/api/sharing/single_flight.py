@@ -80,6 +80,7 @@ class SharedAnswers:
     places: RunPlaces = field(default_factory=RunPlaces)
     others: OtherProcesses | None = None
     is_newest_block: Callable[[int], Awaitable[bool]] = never_newest_block
+    max_answers: int = _MAX_ANSWERS
     _answers: OrderedDict[str, tuple[float, SharedAnswer]] = field(default_factory=OrderedDict)
     _flights: dict[str, _Flight] = field(default_factory=dict)
 
@@ -192,7 +193,7 @@ class SharedAnswers:
             return
         self._answers[key] = (self.clock() + left_ms / 1000, shared)
         self._answers.move_to_end(key)
-        if len(self._answers) > _MAX_ANSWERS:
+        if len(self._answers) > self.max_answers:
             self._answers.popitem(last=False)
 
     async def finish_runs(self, within_s: float = FINISH_RUNS_S) -> None:

@@ -43,7 +43,10 @@ class VenueIndex:
     """``look_back_blocks``: how far behind the first head the index starts. None: it starts at the first
     block and is complete once it has caught up, so that an unknown token has no pool."""
 
-    def __init__(self, contracts: Contracts, look_back_blocks: int | None = None) -> None:
+    def __init__(
+        self, contracts: Contracts, look_back_blocks: int | None = None, max_tokens: int = MAX_TOKENS
+    ) -> None:
+        self._max_tokens = max_tokens
         self._contracts = contracts
         self._look_back = look_back_blocks
         self._start: int | None = 0 if look_back_blocks is None else None
@@ -153,7 +156,7 @@ class VenueIndex:
             return
         venues.append(venue)
         self._token_at.setdefault(venue.pool or venue.pool_id or "", token)
-        if len(self._venues) > MAX_TOKENS:
+        if len(self._venues) > self._max_tokens:
             forgotten, dropped = self._venues.popitem(last=False)
             for old in dropped:
                 self._token_at.pop(old.pool or old.pool_id or "", None)
@@ -164,5 +167,5 @@ class VenueIndex:
         seen = self._others.setdefault(token, {})
         if len(seen) < MAX_OTHERS_COUNTED:
             seen[venue.at() or ""] = venue.quote_address
-        if len(self._others) > MAX_TOKENS:
+        if len(self._others) > self._max_tokens:
             self._others.popitem(last=False)

@@ -28,10 +28,13 @@ class TopShare(NamedTuple):
 
 @dataclass(slots=True)
 class Leaders:
-    """``members``: every wallet with a balance above ``floor_raw``, and perhaps others."""
+    """``members``: every wallet with a balance above ``floor_raw``, and perhaps others. ``top``: how many of
+    the biggest are added up."""
 
     floor_raw: int = 0
     members: set[Address] = field(default_factory=set)
+    top: int = TOP
+    kept: int = _KEPT_LEADERS
 
     def note_balance(self, wallet: Address, raw: int) -> None:
         """Takes notice of a balance that grew."""
@@ -45,13 +48,13 @@ class Leaders:
     def top_raw(self, wallets: Mapping[Address, HolderColumns], skipped: Collection[Address]) -> int:
         """What the ten biggest wallets hold, without the skipped ones, which must be skipped from then on."""
         ranked = self._rank(wallets, self.members, skipped)
-        if self.floor_raw and (len(ranked) < TOP or ranked[TOP - 1][0] < self.floor_raw):
+        if self.floor_raw and (len(ranked) < self.top or ranked[self.top - 1][0] < self.floor_raw):
             ranked = self._rank(wallets, wallets, skipped)
             self.floor_raw, self.members = 0, {wallet for _, wallet in ranked}
-        if len(ranked) > 2 * _KEPT_LEADERS:
-            del ranked[_KEPT_LEADERS:]
+        if len(ranked) > 2 * self.kept:
+            del ranked[self.kept :]
             self.floor_raw, self.members = ranked[-1][0], {wallet for _, wallet in ranked}
-        return sum(raw for raw, _ in ranked[:TOP])
+        return sum(raw for raw, _ in ranked[: self.top])
 
     def _rank(
         self,
@@ -65,7 +68,7 @@ class Leaders:
             for wallet in among
             if wallet not in skipped and wallets[wallet].balance_raw > 0
         )
-        return heapq.nlargest(2 * _KEPT_LEADERS + 1, balances)
+        return heapq.nlargest(2 * self.kept + 1, balances)
 
 
 @dataclass(slots=True)

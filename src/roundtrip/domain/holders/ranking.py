@@ -24,6 +24,8 @@ class HolderRanking:
     """``moved``: wallets whose balance changed since the last ``look``; None: any wallet may have."""
 
     moved: set[Address] | None = None
+    kept: int = KEPT
+    min_certain: int = _LEAST
     _leaders: list[Address] = field(default_factory=list)
     _negative: list[Address] = field(default_factory=list)
     _is_cut: bool = False
@@ -39,8 +41,8 @@ class HolderRanking:
             self.moved = None
 
     def look(self, wallets: Mapping[Address, HolderColumns]) -> tuple[list[Address], list[Address]]:
-        """The wallets with the largest balances, at least ``_LEAST`` of them if there are as many, largest
-        first; and those with a balance below zero, at most ``KEPT``."""
+        """The wallets with the largest balances, at least ``min_certain`` of them if there are as many,
+        largest first; and those with a balance below zero, at most ``kept``."""
         if self.moved is None or not self._update(wallets, self.moved):
             self._rank_all(wallets)
         self.moved = set()
@@ -52,7 +54,7 @@ class HolderRanking:
         certain = _by_balance(wallets, {*self._leaders, *moved})
         if self._is_cut:
             certain = [wallet for wallet in certain if wallets[wallet].balance_raw >= self._cutoff_raw]
-            if len(certain) < _LEAST:
+            if len(certain) < self.min_certain:
                 return False
         self._set_leaders(certain, wallets)
         self._negative = [
@@ -63,16 +65,16 @@ class HolderRanking:
         return True
 
     def _set_leaders(self, ranked: list[Address], wallets: Mapping[Address, HolderColumns]) -> None:
-        if len(ranked) > KEPT:
-            self._is_cut, self._cutoff_raw = True, wallets[ranked[KEPT]].balance_raw
-        self._leaders = ranked[:KEPT]
+        if len(ranked) > self.kept:
+            self._is_cut, self._cutoff_raw = True, wallets[ranked[self.kept]].balance_raw
+        self._leaders = ranked[: self.kept]
 
     def _rank_all(self, wallets: Mapping[Address, HolderColumns]) -> None:
         balances = {wallet: holding.balance_raw for wallet, holding in wallets.items()}
         self._is_cut = False
-        self._set_leaders(heapq.nlargest(KEPT + 1, balances, key=balances.__getitem__), wallets)
+        self._set_leaders(heapq.nlargest(self.kept + 1, balances, key=balances.__getitem__), wallets)
         negative = [wallet for wallet, balance_raw in balances.items() if balance_raw < 0]
-        self._negative = heapq.nsmallest(KEPT, negative, key=balances.__getitem__)
+        self._negative = heapq.nsmallest(self.kept, negative, key=balances.__getitem__)
 
 
 def _by_balance(wallets: Mapping[Address, HolderColumns], among: Iterable[Address]) -> list[Address]:

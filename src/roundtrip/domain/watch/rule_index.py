@@ -28,7 +28,6 @@ class AlertSource:
 
 
 _FOLLOWER_COST = 4
-"""The cost of looking up a follower's rules, in scanned rules."""
 _Ranked = tuple[int, int, AlertSource]
 """Sorted by threshold, then by id."""
 
@@ -88,9 +87,13 @@ _Key = tuple[Verb, _Group, Address | None]
 
 
 class RuleIndex:
-    """Every live rule and follow. The cost of a happening grows with its matches only."""
+    """Every live rule and follow. The cost of a happening grows with its matches only.
 
-    def __init__(self) -> None:
+    ``follower_cost``: the cost of looking up a follower's rules, in scanned rules.
+    """
+
+    def __init__(self, follower_cost: int = _FOLLOWER_COST) -> None:
+        self._follower_cost = follower_cost
         self._buckets: dict[_Key, _Bucket] = {}
         self._rules: dict[int, tuple[tuple[_Key, ...], Over | None]] = {}
         self._follows: dict[int, tuple[Address, int]] = {}
@@ -167,7 +170,7 @@ class RuleIndex:
         all_rules = self._buckets.get((verb, "follow", token))
         if all_rules is None:
             return []
-        if all_rules.count(happening) < len(followers) * _FOLLOWER_COST:
+        if all_rules.count(happening) < len(followers) * self._follower_cost:
             return [
                 rule
                 for rule in all_rules.matching(happening)

@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
 from roundtrip.domain.base.errors import ServiceFull
@@ -34,10 +35,25 @@ def font_files(libraries: Path) -> list[Path]:
     return [libraries / font for font in _FONTS]
 
 
+def draw_picture(svg: str, fonts: tuple[str, ...]) -> bytes:
+    """The picture as PNG. Blocks for some two tenths of a second. Raises ServiceFull (busy)."""
+    try:
+        process = subprocess.run(
+            [sys.executable, "-I", "-c", _PROGRAM, *fonts],
+            input=svg.encode(), capture_output=True, timeout=_MAX_S, env={},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ServiceFull("busy", "The picture could not be drawn; retry in 5 s.", 5) from error
+    if process.returncode != 0 or not process.stdout.startswith(_BEGINNING):
+        raise ServiceFull("busy", "The picture could not be drawn; retry in 5 s.", 5)
+    return process.stdout
+
+
 class Pictures:
     """Draws one picture at a time, and keeps the newest. ``libraries``: as in ``font_files``."""
 
-    def __init__(self, libraries: Path) -> None:
+    def __init__(self, libraries: Path, draw: Callable[[str, tuple[str, ...]], bytes] = draw_picture) -> None:
+        self._draw = draw
         self._fonts = tuple(str(font) for font in font_files(libraries))
         self._kept: OrderedDict[bytes, bytes] = OrderedDict()
         self._turn = asyncio.Semaphore(1)
@@ -54,23 +70,9 @@ class Pictures:
         try:
             async with self._turn:
                 if key not in self._kept:
-                    self._kept[key] = await asyncio.to_thread(_draw, svg, self._fonts)
+                    self._kept[key] = await asyncio.to_thread(self._draw, svg, self._fonts)
                     if len(self._kept) > _MAX_KEPT:
                         self._kept.popitem(last=False)
                 return self._kept[key]
         finally:
             self._waiting -= 1
-
-
-def _draw(svg: str, fonts: tuple[str, ...]) -> bytes:
-    """Blocks for some two tenths of a second."""
-    try:
-        process = subprocess.run(
-            [sys.executable, "-I", "-c", _PROGRAM, *fonts],
-            input=svg.encode(), capture_output=True, timeout=_MAX_S, env={},
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ServiceFull("busy", "The picture could not be drawn; retry in 5 s.", 5) from error
-    if process.returncode != 0 or not process.stdout.startswith(_BEGINNING):
-        raise ServiceFull("busy", "The picture could not be drawn; retry in 5 s.", 5)
-    return process.stdout

@@ -103,17 +103,22 @@ SELECT address FROM largest UNION ALL SELECT address FROM latest UNION ALL SELEC
 
 
 async def traders_holding(
-    connection: Connection, token_id: int, without: Collection[Address], seed: bytes, limit: int
+    connection: Connection,
+    token_id: int,
+    without: Collection[Address],
+    seed: bytes,
+    limit: int,
+    max_read: int = MAX_LOOKED_AT,
 ) -> tuple[Address, ...]:
     """At most ``limit`` wallets that bought more of a token than they sold, none of ``without``: a third hold
     most, a third traded last, and a third are drawn with ``seed`` (32 bytes). Where the token has more
-    traders than are read, of those that are. Transfers other than trades are not considered."""
+    traders than ``max_read``, of so many. Transfers other than trades are not considered."""
     addresses = await fetch_values(
         connection,
         Address,
         _SOME,
         token_id,
-        MAX_LOOKED_AT,
+        max_read,
         int.from_bytes(seed[:4], "big") / 2**32,
         DUST,
         [as_bytes(wallet) for wallet in without],

@@ -5,7 +5,6 @@ import asyncio
 import asyncpg
 import pytest
 
-from roundtrip.api.admission import credit_spender as spending_of
 from roundtrip.api.admission.gate import Admitted, CallRefused
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.store.accounts.credits import HOLD_MS
@@ -117,10 +116,8 @@ async def test_a_hold_of_a_process_that_is_gone_goes_back(house: PaidDispatch) -
     assert house.has() == (4, 1, 0)
 
 
-async def test_past_as_many_as_may_wait_it_is_busy(
-    house: PaidDispatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(spending_of, "MAX_WAITING", 2)
+async def test_past_as_many_as_may_wait_it_is_busy(house: PaidDispatch) -> None:
+    house.spender.max_waiting = 2
     came = await asyncio.gather(*(house.ask() for _ in range(3)), return_exceptions=True)
     codes = [one.error.code if isinstance(one, CallRefused) else "in" for one in came]
     assert (codes, house.has(), house.minute()) == (["in", "in", "busy"], (3, 2, 0), 2)

@@ -11,7 +11,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from roundtrip.api.admission import call_counter
 from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Admitted, CallRefused, Counts, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
@@ -231,9 +230,9 @@ async def test_a_caller_that_goes_away_is_counted_and_holds_up_nobody(house: Gat
     assert house.ledger.minute.total() == 4
 
 
-async def test_past_as_many_as_may_wait_it_is_busy(house: GateHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_past_as_many_as_may_wait_it_is_busy(house: GateHouse) -> None:
     """And the minute is as if nobody had asked."""
-    monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
+    house.gate.counter.max_waiting = 4
     house.holders.add(account(1).wallet)
     await house.ask()
     came = await asyncio.gather(*(house.ask() for _ in range(6)), return_exceptions=True)
@@ -293,7 +292,7 @@ async def test_what_the_database_always_refuses_keeps_nobody_from_being_counted(
     house.ledger.fault = asyncpg.ForeignKeyViolationError("no such mite")
     house.gate.refund(spoiled)
     await flushed()
-    assert not house.gate.counter._refunds
+    assert house.gate.counter.waiting() == 0
 
 
 @pytest.mark.parametrize(
@@ -341,10 +340,8 @@ async def test_live_keys_use_up_no_look_ups(house: GateHouse) -> None:
         assert (await house.ask(CallerRequest(HOME, key_of(f"live {n}")))).account == account(100 + n)
 
 
-async def test_made_up_keys_wait_among_the_callers_without_one(
-    house: GateHouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
+async def test_made_up_keys_wait_among_the_callers_without_one(house: GateHouse) -> None:
+    house.gate.counter.max_waiting = 4
     await house.ask()
     asked = [house.ask(CallerRequest(HOME, key_of(f"made up {n}"))) for n in range(6)]
     came = await asyncio.gather(*asked, house.ask(), return_exceptions=True)
@@ -352,11 +349,9 @@ async def test_made_up_keys_wait_among_the_callers_without_one(
     assert codes == ["bad_key"] * 3 + ["busy"] * 3 + ["in"]
 
 
-async def test_the_same_look_up_is_asked_once_a_statement(
-    house: GateHouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_same_look_up_is_asked_once_a_statement(house: GateHouse) -> None:
     """However often a key asks past its minute."""
-    monkeypatch.setattr(call_counter, "MAX_WAITING", 4)
+    house.gate.counter.max_waiting = 4
     for _ in range(5):
         await house.ask()
     before = house.ledger.asked

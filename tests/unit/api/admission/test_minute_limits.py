@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.api.admission import minute_limits as minutes_module
 from roundtrip.api.admission.minute_limits import MinuteLimits, Ticket
 from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
@@ -160,11 +159,9 @@ def test_an_unknown_caller_has_nothing_to_hand_back(limits: MinuteLimits) -> Non
     assert limits.refund(ticket) is ticket
 
 
-def test_of_too_many_callers_nobodys_minute_is_forgotten(
-    limits: MinuteLimits, wall: Wall, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_many_callers_nobodys_minute_is_forgotten(limits: MinuteLimits, wall: Wall) -> None:
     """Newcomers count together until somebody's minute is over; accounts always have their own."""
-    monkeypatch.setattr(minutes_module, "_MAX_CALLERS", 3)
+    limits.max_callers = 3
     for caller in ("a", "b", "c"):
         limits.take(caller, 5)
     wall.ms += 59_999

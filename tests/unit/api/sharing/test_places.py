@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.api.http.app import MAX_BODY_BYTES
-from roundtrip.api.sharing import places as module
 from roundtrip.api.sharing.places import (
     MAX_LINE,
     MAX_WAITING,
@@ -309,15 +308,12 @@ def test_the_ninth_of_a_line_is_refused_at_once_and_counted() -> None:
 
 
 @pytest.mark.parametrize("by", ["runs", "bytes"])
-def test_all_lines_together_are_bounded_and_the_longest_gives_way(
-    by: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if by == "runs":
-        monkeypatch.setattr(module, "MAX_WAITING", 6)
+def test_all_lines_together_are_bounded_and_the_longest_gives_way(by: str) -> None:
+    most = 6 if by == "runs" else MAX_WAITING
     size = 1 if by == "runs" else MAX_WAITING_BYTES // 6
 
     async def run() -> None:
-        places, go = RunPlaces(1), asyncio.Event()
+        places, go = RunPlaces(1, max_waiting=most), asyncio.Event()
         holder = asyncio.create_task(_hold(places, FlightCaller("x"), go))
         await asyncio.sleep(0)
         tasks = [asyncio.create_task(places.wait(FlightCaller("a"), size)) for _ in range(6)]

@@ -6,7 +6,6 @@ import pytest
 
 from roundtrip.api.dispatch import DEADLINE_S
 from roundtrip.api.server.drain import ANSWERS_S, DRAIN_S
-from roundtrip.api.sharing import single_flight as answers_module
 from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import FlightTimes
 from roundtrip.api.sharing.single_flight import FINISH_RUNS_S, SharedAnswer, SharedAnswers
@@ -91,10 +90,8 @@ async def test_an_answer_of_no_time_is_not_kept(shared: SharedAnswers) -> None:
     assert shared.find_fresh("k") is None
 
 
-async def test_an_answer_of_no_time_takes_no_others_place(
-    shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answers_module, "_MAX_ANSWERS", 1)
+async def test_an_answer_of_no_time_takes_no_others_place(shared: SharedAnswers) -> None:
+    shared.max_answers = 1
     await shared.get("kept", CountedRuns())
     await shared.get("k", CountedRuns(ttl_ms=0))
     assert shared.find_fresh("kept") is not None
@@ -166,10 +163,8 @@ async def test_a_failed_run_gives_its_place_back(shared: SharedAnswers) -> None:
             await shared.get(key, runs)
 
 
-async def test_of_too_many_answers_the_oldest_goes(
-    shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answers_module, "_MAX_ANSWERS", 2)
+async def test_of_too_many_answers_the_oldest_goes(shared: SharedAnswers) -> None:
+    shared.max_answers = 2
     runs = CountedRuns()
     for key in ("a", "b", "c"):
         await shared.get(key, runs)

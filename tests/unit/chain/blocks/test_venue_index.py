@@ -10,7 +10,6 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks import venue_index as module
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
@@ -71,9 +70,11 @@ def asked(book: VenueIndex, head: int) -> tuple[int, int] | None:
     return int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
 
 
-def caught_up(head: int = 100, *logs: dict[str, Any], contracts: Contracts = CONTRACTS) -> VenueIndex:
+def caught_up(
+    head: int = 100, *logs: dict[str, Any], contracts: Contracts = CONTRACTS, **bounds: int
+) -> VenueIndex:
     """A book that has read everything, in one range."""
-    book = VenueIndex(contracts)
+    book = VenueIndex(contracts, **bounds)
     assert asked(book, head) == (0, head)
     assert book.read(raw(list(logs)), head)
     return book
@@ -365,12 +366,9 @@ def test_of_a_crowd_of_pools_the_first_are_kept_and_not_called_all() -> None:
     assert book.complete(OTHER)
 
 
-def test_the_oldest_token_is_forgotten_and_then_none_is_known_to_have_no_pool(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "MAX_TOKENS", 3)
+def test_the_oldest_token_is_forgotten_and_then_none_is_known_to_have_no_pool() -> None:
     tokens = [address((0xB0 << 152) + n) for n in range(5)]
-    book = caught_up(100, *map(created, tokens[:3]))
+    book = caught_up(100, *map(created, tokens[:3]), max_tokens=3)
     assert book.complete(tokens[0])
     assert asked(book, 101) is not None
     assert book.read(raw([created(tokens[0], fee=100), *map(created, tokens[3:])]), 101)

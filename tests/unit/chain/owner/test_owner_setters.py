@@ -172,17 +172,13 @@ def test_code_that_makes_its_reader_use_too_much_is_unreadable_or_read_in_part()
         ("import signal; signal.pause()", None),
     ],
 )
-def test_a_reader_that_dies_has_told_what_it_told(
-    monkeypatch: pytest.MonkeyPatch, program: str, selectors: list[str] | None
-) -> None:
-    monkeypatch.setattr(functions, "_PROGRAM", program)
-    monkeypatch.setattr(functions, "_MAX_S", 0.5)
+def test_a_reader_that_dies_has_told_what_it_told(program: str, selectors: list[str] | None) -> None:
     if selectors is None:
         with pytest.raises(functions.UnreadableCode):
-            functions.read(b"\0")
+            functions.read(b"\0", program, 0.5)
         return
     with pytest.raises(functions.ArgumentsUnread) as short:
-        functions.read(b"\0")
+        functions.read(b"\0", program, 0.5)
     assert [one.selector for one in short.value.functions] == selectors
     assert all(one.arguments is None for one in short.value.functions)
 

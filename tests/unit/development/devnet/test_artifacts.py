@@ -36,15 +36,9 @@ def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
                 member.size = len(text.encode())
                 packed.addfile(member, io.BytesIO(text.encode()))
         digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-        package = Package("thing", "1.0.0", digest, tuple(("Thing", path) for path in files))
-        monkeypatch.setattr(artifacts, "PACKAGES", (package,))
-        return package
+        return Package("thing", "1.0.0", digest, tuple(("Thing", path) for path in files))
 
     return put
-
-
-def pin(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(artifacts, "PACKAGES", (package,))
 
 
 def quiet(line: str) -> None:
@@ -52,32 +46,31 @@ def quiet(line: str) -> None:
 
 
 def test_bytecode_is_taken_from_the_pinned_package_and_kept(publish: Publish, tmp_path: Path) -> None:
-    publish({CODE: json.dumps({"bytecode": "0x6001"})})
+    pinned = publish({CODE: json.dumps({"bytecode": "0x6001"})})
     messages: list[str] = []
-    assert fetch(tmp_path / "kept", messages.append) == {"Thing": "0x6001"}
+    assert fetch(tmp_path / "kept", messages.append, (pinned,)) == {"Thing": "0x6001"}
     assert messages == ["fetching contracts 1/1: thing 1.0.0"]
     (tmp_path / "bin" / "npm").unlink()
-    assert fetch(tmp_path / "kept", messages.append) == {"Thing": "0x6001"}
+    assert fetch(tmp_path / "kept", messages.append, (pinned,)) == {"Thing": "0x6001"}
     assert len(messages) == 1
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == [f"bytecode-{pins_digest()}.json"]
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == [
+        f"bytecode-{pins_digest((pinned,))}.json"
+    ]
 
 
-def test_a_package_whose_hash_differs_is_refused(
-    publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_whose_hash_differs_is_refused(publish: Publish, tmp_path: Path) -> None:
     pinned = publish({CODE: json.dumps({"bytecode": "0x6001"})})
     publish({CODE: json.dumps({"bytecode": "0x6002"})})
-    pin(pinned, monkeypatch)
     with pytest.raises(ArtifactError, match="not the package that was pinned"):
-        fetch(tmp_path / "kept", quiet)
+        fetch(tmp_path / "kept", quiet, (pinned,))
     assert list((tmp_path / "kept").iterdir()) == []
 
 
 def test_a_package_that_cannot_be_had_is_named(publish: Publish, tmp_path: Path) -> None:
-    publish({CODE: "{}"})
+    pinned = publish({CODE: "{}"})
     (tmp_path / "bin" / "npm").write_text("#!/bin/sh\necho no such version >&2\nexit 1\n")
     with pytest.raises(ArtifactError, match=r"thing 1\.0\.0: no such version"):
-        fetch(tmp_path / "kept", quiet)
+        fetch(tmp_path / "kept", quiet, (pinned,))
 
 
 @pytest.mark.parametrize(
@@ -92,8 +85,8 @@ def test_a_package_that_cannot_be_had_is_named(publish: Publish, tmp_path: Path)
 def test_bytecode_is_found_in_every_shape_it_is_published_in(
     publish: Publish, tmp_path: Path, path: str, text: str, code: str
 ) -> None:
-    publish({path: text})
-    assert fetch(tmp_path / "kept", quiet) == {"Thing": code}
+    pinned = publish({path: text})
+    assert fetch(tmp_path / "kept", quiet, (pinned,)) == {"Thing": code}
 
 
 @pytest.mark.parametrize(
@@ -109,9 +102,9 @@ def test_bytecode_is_found_in_every_shape_it_is_published_in(
 def test_a_file_without_linked_bytecode_is_refused(
     publish: Publish, tmp_path: Path, path: str, text: str
 ) -> None:
-    publish({path: text})
+    pinned = publish({path: text})
     with pytest.raises(ArtifactError, match="bytecode"):
-        fetch(tmp_path / "kept", quiet)
+        fetch(tmp_path / "kept", quiet, (pinned,))
     assert not list((tmp_path / "kept").glob("*.json"))
 
 
@@ -126,13 +119,10 @@ def test_a_file_without_linked_bytecode_is_refused(
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_another_pin_is_another_bundle(change: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    before = pins_digest()
+def test_another_pin_is_another_bundle(change: dict[str, object]) -> None:
     first, *others = artifacts.PACKAGES
-    monkeypatch.setattr(artifacts, "PACKAGES", (replace(first, **change), *others))  # type: ignore[arg-type]
-    assert pins_digest() != before
-    monkeypatch.setattr(artifacts, "PACKAGES", (first, *others))
-    assert pins_digest() == before
+    assert pins_digest((replace(first, **change), *others)) != pins_digest()  # type: ignore[arg-type]
+    assert pins_digest((first, *others)) == pins_digest()
 
 
 def test_every_pin_is_a_whole_hash_and_every_contract_comes_from_one_place() -> None:

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address
-from roundtrip.domain.holders import hourly_tops
 from roundtrip.domain.holders.book import WINDOW_BLOCKS, BookStart, HolderColumns, InsiderLedger, dump, load
 from roundtrip.domain.holders.book_packing import pack, unpack
 from roundtrip.domain.holders.deployer import SOURCES, Maker
-from roundtrip.domain.holders.hourly_tops import TopShare
+from roundtrip.domain.holders.hourly_tops import Leaders, TopShare
 from roundtrip.domain.holders.insider_ledger import MAX_COUNTERPARTIES
 from roundtrip.domain.holders.token_flows import NonWallets, TokenTx, VenueFill
 from unit.domain.tokens import (
@@ -303,20 +302,19 @@ def test_the_growth_is_what_a_fold_from_scratch_gives_for_each_hour(
     txs: list[TokenTx], cuts: set[int], top: int
 ) -> None:
     """Also for a book that was stored in between, and where fewer wallets are remembered than there are."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hourly_tops, "TOP", top)
-        patch.setattr(hourly_tops, "_KEPT_LEADERS", top)
-        book = folded()
-        for number, one in enumerate(txs):
-            book.fold(one, worth)
-            if number in cuts:
-                book = load(dump(book))
-        newest = txs[-1].at_s // 3600
-        moved = {one.at_s // 3600 + later for one in txs for later in (-1, 0, 1)}
-        for hour in sorted(hour for hour in moved if newest - 7 * 24 <= hour <= newest):
-            before = [one for one in txs if one.at_s // 3600 <= hour]
-            found = book.holders_at(3600 * hour + 3599), book.top_share_at(3600 * hour)
-            assert found == _grown_from_scratch(before, top), hour - newest
+    book = folded()
+    book.leaders = Leaders(top=top, kept=top)
+    for number, one in enumerate(txs):
+        book.fold(one, worth)
+        if number in cuts:
+            book = load(dump(book))
+            book.leaders.top = book.leaders.kept = top
+    newest = txs[-1].at_s // 3600
+    moved = {one.at_s // 3600 + later for one in txs for later in (-1, 0, 1)}
+    for hour in sorted(hour for hour in moved if newest - 7 * 24 <= hour <= newest):
+        before = [one for one in txs if one.at_s // 3600 <= hour]
+        found = book.holders_at(3600 * hour + 3599), book.top_share_at(3600 * hour)
+        assert found == _grown_from_scratch(before, top), hour - newest
 
 
 def _grown_from_scratch(txs: list[TokenTx], top: int) -> tuple[int | None, TopShare | None]:

@@ -1,11 +1,9 @@
 """What the biggest wallets hold, where only some are remembered, is what a look at all of them says."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.holders import hourly_tops
 from roundtrip.domain.holders.columns import HolderColumns
 from roundtrip.domain.holders.hourly_tops import Leaders
 from unit.domain.tokens import address
@@ -23,21 +21,18 @@ changes = st.lists(
 def test_the_remembered_wallets_are_enough(
     steps: list[tuple[Address, int, int, int]], top: int, more: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hourly_tops, "TOP", top)
-        patch.setattr(hourly_tops, "_KEPT_LEADERS", top + more)
-        wallets = {wallet: HolderColumns() for wallet in WALLETS}
-        leaders = Leaders()
-        for wallet, raw, looks, forgets in steps:
-            has_grown = raw > wallets[wallet].balance_raw
-            wallets[wallet].balance_raw = raw
-            if has_grown:
-                leaders.note_balance(wallet, raw)
-            if forgets == 9:
-                leaders.forget()
-            if looks:
-                held = sorted((wallets[one].balance_raw for one in WALLETS[1:]), reverse=True)
-                assert leaders.top_raw(wallets, SKIPPED) == sum(max(raw, 0) for raw in held[:top])
+    wallets = {wallet: HolderColumns() for wallet in WALLETS}
+    leaders = Leaders(top=top, kept=top + more)
+    for wallet, raw, looks, forgets in steps:
+        has_grown = raw > wallets[wallet].balance_raw
+        wallets[wallet].balance_raw = raw
+        if has_grown:
+            leaders.note_balance(wallet, raw)
+        if forgets == 9:
+            leaders.forget()
+        if looks:
+            held = sorted((wallets[one].balance_raw for one in WALLETS[1:]), reverse=True)
+            assert leaders.top_raw(wallets, SKIPPED) == sum(max(raw, 0) for raw in held[:top])
 
 
 def test_few_wallets_are_remembered_of_many() -> None:

@@ -2,26 +2,15 @@
 
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.holders import ranking
 from roundtrip.domain.holders.book import HolderColumns
-from roundtrip.domain.holders.ranking import HolderRanking
+from roundtrip.domain.holders.ranking import MAX_MOVED, HolderRanking
 
 KEPT, LEAST = 8, 3
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _few() -> object:
-    """Small bounds, so that a few wallets are many."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(ranking, "KEPT", KEPT)
-    patch.setattr(ranking, "_LEAST", LEAST)
-    yield
-    patch.undo()
+"""Small, so that a few wallets are many."""
 
 
 def address(number: int) -> Address:
@@ -35,7 +24,7 @@ def raws(wallets: dict[Address, HolderColumns], found: list[Address]) -> list[in
 @settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40))
 def test_looking_at_those_who_moved_is_enough(seed: int, count: int) -> None:
-    dice, kept = Random(seed), HolderRanking()
+    dice, kept = Random(seed), HolderRanking(kept=KEPT, min_certain=LEAST)
     wallets = {address(number): HolderColumns(dice.randint(-3, 30)) for number in range(count)}
     for _ in range(6):
         first, below = kept.look(wallets)
@@ -52,7 +41,7 @@ def test_looking_at_those_who_moved_is_enough(seed: int, count: int) -> None:
 
 def test_where_all_of_the_first_left_everybody_is_looked_at() -> None:
     wallets = {address(number): HolderColumns(100 + number) for number in range(30)}
-    kept = HolderRanking()
+    kept = HolderRanking(kept=KEPT, min_certain=LEAST)
     first, _ = kept.look(wallets)
     assert len(first) == KEPT
     for wallet in first:
@@ -63,7 +52,7 @@ def test_where_all_of_the_first_left_everybody_is_looked_at() -> None:
 
 
 def test_who_moved_is_forgotten_where_it_is_too_many() -> None:
-    kept = HolderRanking()
+    kept = HolderRanking(kept=KEPT, min_certain=LEAST)
     kept.look({})
-    kept.touch(address(number) for number in range(ranking.MAX_MOVED + 1))
+    kept.touch(address(number) for number in range(MAX_MOVED + 1))
     assert kept.moved is None

@@ -34,22 +34,20 @@ async def test_what_cannot_be_drawn_is_an_error(svg: str) -> None:
         await Pictures(Path("no-fonts")).draw(svg)
 
 
-async def test_one_picture_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_picture_is_drawn_once() -> None:
     drawn: list[str] = []
 
     def draw(svg: str, fonts: tuple[str, ...]) -> bytes:
         drawn.append(svg)
         return svg.encode()
 
-    monkeypatch.setattr(pictures, "_draw", draw)
-    found = Pictures(Path("no-fonts"))
+    found = Pictures(Path("no-fonts"), draw)
     assert await asyncio.gather(*(found.draw("a") for _ in range(9)), found.draw("b")) == [b"a"] * 9 + [b"b"]
     assert drawn == ["a", "b"]
 
 
-async def test_more_than_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "_draw", lambda svg, fonts: svg.encode())
-    found = Pictures(Path("no-fonts"))
+async def test_more_than_may_wait_are_refused() -> None:
+    found = Pictures(Path("no-fonts"), lambda svg, fonts: svg.encode())
     answers = await asyncio.gather(*(found.draw(str(number)) for number in range(20)), return_exceptions=True)
     refused = [answer for answer in answers if isinstance(answer, ServiceFull)]
     assert [answer.retry_after_s for answer in refused] == [2] * 4
