@@ -111,10 +111,11 @@ _ROUNDING_DIVISOR = 100
 
 
 def read_trade(
-    results: Results, trader: CrowdTrader, buys: MemberBuys, amounts_raw: list[int]
+    results: Results, trader: CrowdTrader, buys: MemberBuys, amounts_raw: list[int], measured: bool = False
 ) -> CrowdSale | RefusedCall | Missing | None:
-    """A wallet's buys and sells in company, of these amounts; of pieces all together. None where the venue
-    gave less than was planned with, so that there was too little to sell."""
+    """A wallet's buys and sells in company, of these amounts; of pieces all together. None where it had less
+    than was planned with, so that its sell says nothing. ``measured``: the amounts are those that the same
+    buys brought, so only the venue, or rounding, may have given less."""
     refused = _first_refusal(results, trader)
     if refused is not None:
         return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
@@ -131,7 +132,7 @@ def read_trade(
     failed = next((sell for sell in sells if not sell.ok), None)
     if failed is not None and left + sum(sold) < sum(amounts_raw):
         is_rounding = (left + sum(sold)) * _ROUNDING_DIVISOR >= sum(amounts_raw) * (_ROUNDING_DIVISOR - 1)
-        if given < buys.given_raw or is_rounding:
+        if given < buys.given_raw or is_rounding or not measured:
             return None
         return CrowdSale(given, left + sum(sold), sum(amounts_raw), 0, 0, 0)
     if failed is not None:

@@ -258,7 +258,7 @@ def sell_amounts(member: Member, members: tuple[Member, ...], policy: Policy) ->
     planned_raw = max(1, member.held_raw * member.wallet.share_bps // BPS)
     if member.wallet.way != "pieces":
         return [planned_raw]
-    return piece_amounts(planned_raw, policy)[: len(_waits(members, policy))]
+    return piece_amounts(planned_raw, policy.pieces)[: len(_waits(members, policy))]
 
 
 def sell_calls(trader: CrowdTrader, amount_raw: int) -> tuple[Call, ...]:

@@ -11,6 +11,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Quote, Venue
 from roundtrip.domain.check.evidence import (
+    OVER_A_DAY,
     CompletedBuy,
     Environment,
     MarketRates,
@@ -102,9 +103,9 @@ def sellable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
 
 
 def plannable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
-    """The amount that the probe's sells may ask for. Pieces are sold all through the day, so they ask for the
-    smallest balance of the day: tokens that rebase have less or more at other times."""
-    if probe.seller != "pieces":
+    """The amount that the probe's sells may ask for. Those all through the day ask for the day's smallest
+    balance: tokens that rebase have less or more at other times."""
+    if probe.seller not in OVER_A_DAY:
         return sellable(bought, probe, policy)
     return min(bought.received_raw, *bought.held_later_raw, sellable(bought, probe, policy))
 
@@ -150,15 +151,17 @@ def exit_blocks(
     planned_raw = planned_sell_raw(probe, held_raw)
     if probe.seller == "receiver":
         return _transfer_and_sell_blocks(out, setting, environment, probe, (held_raw, planned_raw))
-    buyer, whole = environment.buyer, probe.share_bps == BPS
+    buyer = environment.buyer
+    limits = _sell_limits(out, setting, environment, probe)
     approvals, sells = sell_steps(
-        out, setting, environment, buyer, planned_raw, whole, probe.seller == "second route"
+        out, setting, environment, buyer, planned_raw, limits, probe.seller == "second route"
     )
     if clear_first:
         clearing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
         approvals.insert(0, SimulatedStep("clear", buyer, clearing, environment.approve_gas_limit))
-    if probe.seller == "pieces":
-        return _sell_in_pieces_blocks(out, setting, environment, planned_raw, approvals)
+    if probe.seller in OVER_A_DAY:
+        sales = _sales_over_day(out, setting, environment, probe, planned_raw)
+        return _blocks_over_day(setting, environment, sales, approvals)
     funds: tuple[tuple[Address, int], ...] = ()
     if probe.seller == "nearly all":
         sells = _nearly_all_steps(out, setting, environment, probe, planned_raw)
@@ -221,7 +224,8 @@ def _transfer_and_sell_blocks(
     transfer_call = Call(setting.token, abi.call(erc20.TRANSFER, receiver, handed_raw))
     transfer = SimulatedStep("transfer", environment.buyer, transfer_call, policy.transfer_gas_limit)
     before = quote_read("handed", place, setting, environment, receiver)
-    approvals, sells = sell_steps(place, setting, environment, receiver, sold_raw, whole=False)
+    limits = _sell_limits(place, setting, environment, probe)
+    approvals, sells = sell_steps(place, setting, environment, receiver, sold_raw, limits)
     after = token_read("after-token", setting, environment, receiver)
     sell_block = PlannedBlock(policy.later_s, (before, *approvals, *sells, after))
     return PlannedBlock(probe.delay_s, (transfer,)), sell_block
@@ -275,47 +279,77 @@ _NEARLY_APART = 10_007
 """The amounts of two rounds differ by so small a part of all."""
 
 
-def _sell_in_pieces_blocks(
-    place: VenuePlace,
-    setting: Setting,
-    environment: Environment,
-    planned_raw: int,
-    approvals: list[SimulatedStep],
-) -> tuple[PlannedBlock, ...]:
-    """The approvals of the whole amount, and then its pieces, each in a block of its own: one gas limit each,
+def _sales_over_day(
+    place: VenuePlace, setting: Setting, environment: Environment, probe: Probe, planned_raw: int
+) -> list[list[SimulatedStep]]:
+    """The sales of a probe over a day: its pieces, or one sale at each of ten moments. Each has one limit,
     since a second attempt that succeeds would sell a second piece."""
     buyer, policy = environment.buyer, setting.policy
-    limit = (
-        min(policy.piece_gas_limit, policy.hook_gas_limit)
-        if place.venue.rival_hook()
-        else policy.piece_gas_limit
-    )
-    sells = []
-    for n, raw in enumerate(piece_amounts(planned_raw, policy)):
+    is_small = probe.seller == "small pieces"
+    limit = policy.small_piece_gas_limit if is_small else policy.piece_gas_limit
+    limit = min(limit, policy.hook_gas_limit) if place.venue.rival_hook() else limit
+    amounts = [planned_raw] * policy.pieces
+    if probe.seller != "any hour":
+        amounts = piece_amounts(planned_raw, policy.small_pieces if is_small else policy.pieces)
+    sales = []
+    for n, raw in enumerate(amounts):
         *_, sell = place.file.plan_sell(place.venue, setting.token, setting.contracts, raw, buyer)
-        sells.append([SimulatedStep(f"sell-{n}", buyer, sell, limit)])
-    sells[0].insert(0, quote_read("held", place, setting, environment, buyer))
-    sells[-1] += reads("after", place, setting, environment, buyer)
-    moments_s = [at_s + late_s(environment, at_s) for at_s in piece_moments_s(policy)][-len(sells) :]
+        sales.append([SimulatedStep(f"sell-{n}", buyer, sell, limit)])
+        if probe.seller == "any hour":
+            sales[-1].append(quote_read(f"after-{n}", place, setting, environment, buyer))
+    sales[0].insert(0, quote_read("held", place, setting, environment, buyer))
+    if probe.seller == "any hour":
+        sales[-1].append(token_read("after-token", setting, environment, buyer))
+    else:
+        sales[-1] += reads("after", place, setting, environment, buyer)
+    return sales
+
+
+def _blocks_over_day(
+    setting: Setting,
+    environment: Environment,
+    sales: list[list[SimulatedStep]],
+    approvals: list[SimulatedStep],
+) -> tuple[PlannedBlock, ...]:
+    """The approvals of the whole amount, and then each of the sales in a block of its own."""
+    policy = setting.policy
+    count_of = policy.pieces if len(sales) <= policy.pieces else policy.small_pieces
+    moments_s = piece_moments_s(policy, count_of)[-len(sales) :]
+    moments_s = [at_s + late_s(environment, at_s) for at_s in moments_s]
     waits_s = [later - earlier for earlier, later in pairwise(moments_s)]
     return (
         PlannedBlock(moments_s[0] - environment.approved_s, tuple(approvals)),
-        PlannedBlock(environment.approved_s, tuple(sells[0])),
-        *(PlannedBlock(wait_s, tuple(steps)) for wait_s, steps in zip(waits_s, sells[1:], strict=True)),
+        PlannedBlock(environment.approved_s, tuple(sales[0])),
+        *(PlannedBlock(wait_s, tuple(steps)) for wait_s, steps in zip(waits_s, sales[1:], strict=True)),
     )
 
 
-def piece_amounts(planned_raw: int, policy: Policy) -> list[int]:
+def piece_amounts(planned_raw: int, pieces: int) -> list[int]:
     """The pieces of an amount; the last takes the rest. Fewer pieces where there are not enough units."""
-    piece_raw = planned_raw // policy.pieces
-    amounts = [piece_raw] * (policy.pieces - 1) + [planned_raw - piece_raw * (policy.pieces - 1)]
+    piece_raw = planned_raw // pieces
+    amounts = [piece_raw] * (pieces - 1) + [planned_raw - piece_raw * (pieces - 1)]
     return [raw for raw in amounts if raw > 0]
 
 
-def piece_moments_s(policy: Policy) -> list[int]:
+def piece_moments_s(policy: Policy, pieces: int) -> list[int]:
     """Seconds after the buy at which the pieces are sold, evenly from the first sells to a day later."""
-    span_s, steps = policy.day_s - policy.later_s, max(1, policy.pieces - 1)
-    return [policy.later_s + n * span_s // steps for n in range(policy.pieces)]
+    span_s, steps = policy.day_s - policy.later_s, max(1, pieces - 1)
+    return [policy.later_s + n * span_s // steps for n in range(pieces)]
+
+
+def _sell_limits(
+    place: VenuePlace, setting: Setting, environment: Environment, probe: Probe
+) -> tuple[int, ...]:
+    """The gas limits under which a sell is tried, one after the other."""
+    policy = setting.policy
+    limits = environment.sell_gas_ladder or policy.sell_gas_ladder
+    if probe.seller == "much gas":
+        limits = (policy.buy_gas_limit,)
+    elif probe.share_bps != BPS or probe.seller == "receiver":
+        limits = policy.part_gas_ladder
+    if place.venue.rival_hook():
+        limits = tuple(dict.fromkeys(min(limit, policy.hook_gas_limit) for limit in limits))
+    return limits
 
 
 def sell_steps(
@@ -324,13 +358,12 @@ def sell_steps(
     environment: Environment,
     seller: Address,
     amount_raw: int,
-    whole: bool,
+    limits: tuple[int, ...],
     by_second_route: bool = False,
 ) -> tuple[list[SimulatedStep], list[SimulatedStep]]:
     """The approvals, and one sell per gas limit, each with a read of the seller's balance after it. The first
     sell that succeeds is the one a wallet would send; later attempts are ignored.
     """
-    policy = setting.policy
     approve_raw = abi.MAX_UINT256 if environment.approves_all else None
     plan_sell = place.file.plan_second_sell if by_second_route else place.file.plan_sell
     *approvals, sell = plan_sell(
@@ -338,9 +371,6 @@ def sell_steps(
     )
     gas = environment.approve_gas_limit
     steps = [SimulatedStep(f"approve-{n}", seller, call, gas) for n, call in enumerate(approvals)]
-    limits = (environment.sell_gas_ladder or policy.sell_gas_ladder) if whole else policy.part_gas_ladder
-    if place.venue.rival_hook():
-        limits = tuple(dict.fromkeys(min(limit, policy.hook_gas_limit) for limit in limits))
     attempts = []
     for n, limit in enumerate(limits):
         attempts.append(SimulatedStep(f"sell-{n}", seller, sell, limit))

@@ -10,6 +10,7 @@ from typing import Literal
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check.evidence import (
+    OVER_A_DAY,
     BuyOutcome,
     CellOutcome,
     CompletedBuy,
@@ -186,10 +187,10 @@ def read_exit(
     if not completed:
         approval = _first_refused_call(results, (("approve-0", "approve"),))
         # Of pieces the first one's reason, before any other cause; of a sell that under the most gas.
-        sell = sells[0 if probe.seller == "pieces" else -1]
+        sell = sells[0 if probe.seller in OVER_A_DAY else -1]
         return approval or RefusedCall("sell", sell.reason(), sell.gas_used)
     held = start.held_raw
-    pieces = probe.seller == "pieces"
+    pieces = probe.seller in ("pieces", "small pieces")
     planned_raw = _accepted_raw(held, sells) if pieces else planned_sell_raw(probe, held)
     if start.attempts_raw:
         planned_raw = start.attempts_raw[completed[0]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-29"
+    version: str = "2026-11-29.2"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -39,7 +39,10 @@ class Policy:
     nearly_gas_limit: int = 1_000_000
     """For each of these sales: together they stay below the gas that nodes allow one simulation."""
     pieces: int = 10
-    """Equal sales, spread over the day, that are tried where no single sale sells enough. Texts say "ten"."""
+    """Equal sales, spread over the day, that are tried where no single sale sells enough, and the moments of
+    as many tries of one sale. Texts say "ten"."""
+    small_pieces: int = 50
+    """So many are tried there, too: a cap on one sale may be below a tenth. Texts say "fifty"."""
 
     side_buy_gas_limit: int = 3_000_000
     """For the small and the large buy, which share a simulation with the token's facts."""
@@ -60,7 +63,9 @@ class Policy:
     part_gas_ladder: tuple[int, ...] = (3_000_000, 2**24)
     """The same for sells of a part, which are the exception."""
     piece_gas_limit: int = 3_000_000
-    """For each of these sales: together they stay below the gas that nodes allow one simulation."""
+    """For each of ten of these sales: together they stay below the gas that nodes allow one simulation."""
+    small_piece_gas_limit: int = 700_000
+    """For each of fifty."""
     company_gas_limit: int = 3_000_000
     """For buys of other wallets in between."""
     named_gas: int = 3_000_000
@@ -68,7 +73,7 @@ class Policy:
     approve_gas_limit: int = 300_000
     read_gas_limit: int = 300_000
     """Limits what a hostile token can return: memory for about 370 KB costs this much gas."""
-    transfer_gas_limit: int = 1_200_000
+    transfer_gas_limit: int = 3_000_000
 
     crowd_sizes_wei: tuple[tuple[int, int], ...] = (
         (10**16, 2 * 10**16),

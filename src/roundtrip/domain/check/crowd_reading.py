@@ -2,7 +2,7 @@
 difference at a time, so that the sentence names the cause. Losses are in bps."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, TypeGuard, get_args
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
@@ -18,6 +18,7 @@ from .evidence import (
     NotTried,
     RefusedCall,
     Sold,
+    TradeOutcome,
 )
 from .sales import Sale, SellResult, sell_result
 
@@ -284,11 +285,19 @@ def _finding(
 
 def _blame(trade: CrowdTrade, cause: Cause, outcome: object, policy: Policy) -> CrowdFinding:
     """What the isolated trade met; where that is milder than what it met in company, for what it is or for
-    what others did, that counts: fewer others may have sold."""
+    what others did, that counts: fewer others may have sold. A wallet that sold in company was not refused,
+    whatever amount was refused alone."""
     finding = _blame_alone(trade, cause, outcome, policy)
+    if finding.refused and cause == "wallet" and _arrived_less(trade.outcome):
+        finding = CrowdFinding(trade, cause, False, taken_bps(trade.outcome), None)
     if cause in _TRAPS and isinstance(trade.outcome, CrowdSale):
         finding = replace(finding, loss_bps=max(finding.loss_bps, taken_bps(trade.outcome)))
     return finding
+
+
+def _arrived_less(outcome: TradeOutcome) -> TypeGuard[CrowdSale]:
+    """True for a wallet that sold, of whose buys less arrived than the venue gave."""
+    return isinstance(outcome, CrowdSale) and _sold_half(outcome) and outcome.received_raw < outcome.given_raw
 
 
 def _blame_alone(trade: CrowdTrade, cause: Cause, outcome: object, policy: Policy) -> CrowdFinding:

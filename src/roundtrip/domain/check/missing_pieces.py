@@ -34,7 +34,7 @@ from .venue_reading import Status, VenueReading
 _REFUSED = RefusedCall("sell", None, 0)
 _MIN_LOSS = -BPS * BPS
 _NEARLY = ("nearly", "nearly_hour", "nearly_day")
-_SELLS = ("full", "hour", "day", "half", "pieces", "route", *_NEARLY)
+_SELLS = ("full", "hour", "day", "half", "pieces", "any_hour", "route", *_NEARLY)
 """The fields of the sells that a code depends on."""
 _FIRST: Rank = (-1, 0, False)
 _LAST: Rank = (9, 0, True)
@@ -60,7 +60,7 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
         pieces += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
         pieces += [reading.inconsistent, reading.fees_bps, reading.impact_bps]
-        pieces += [*reading.nearly_sells(), reading.half, reading.pieces, reading.route]
+        pieces += [*reading.nearly_sells(), reading.half, reading.pieces, reading.any_hour, reading.route]
         pieces += [reading.pool_fee_bps, reading.first_tax_bps, reading.cross_venue_loss_bps]
     return [gap for gap in pieces if isinstance(gap, Missing)]
 
@@ -232,12 +232,13 @@ class _Venue:
         laters = (Sale(_MIN_LOSS, BPS, True), Sale(_MIN_LOSS, BPS, False), _REFUSED)
         hours, days = (_choices(sell, laters) for sell in (reading.hour, reading.day))
         halves = _choices(reading.half, (half_sold, _REFUSED))
-        pieces, routes = (
-            _choices(sell, (Sale(_MIN_LOSS, BPS, True), _REFUSED)) for sell in (reading.pieces, reading.route)
+        others = (
+            _choices(sell, (Sale(_MIN_LOSS, BPS, True), _REFUSED))
+            for sell in (reading.pieces, reading.any_hour, reading.route)
         )
         parts = (Sale(_MIN_LOSS, BPS, True), Sale(_MIN_LOSS, self._policy.half_bps, True), _REFUSED)
         nearly = (_choices(sell, parts) for sell in reading.nearly_sells())
-        return product(self._full_sells(), hours, days, halves, pieces, routes, *nearly)
+        return product(self._full_sells(), hours, days, halves, *others, *nearly)
 
     def _full_sells(self) -> list[SellResult]:
         reading = self._reading
@@ -271,7 +272,7 @@ class _Venue:
         if not (enough(completed.full, self._policy) or enough(completed.nearly, self._policy)):
             names.append("half")
         if not any(enough(getattr(completed, name), self._policy) for name in names):
-            names += ["pieces", "route"]
+            names += ["pieces", "any_hour", "route"]
         return [name for name in names if enough(getattr(completed, name), self._policy)]
 
     # --- codes -------------------------------------------------------------------------------------

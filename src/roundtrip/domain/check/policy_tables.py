@@ -39,7 +39,8 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("empty_pool", "warn", "venues without liquidity to buy from"),
         Row("cannot_buy", "warn", "every venue refuses a buy of any size"),
         Row("cannot_sell", "danger", f"the wallet that bought can sell less than {sellable} of it within a "
-            f"day, in one sale or in {policy.pieces}, or sells it at once and less than {sellable} after an "
+            f"day, in one sale at any of {policy.pieces} moments, or in {policy.pieces} or "
+            f"{policy.small_pieces} sales, or sells it at once and less than {sellable} after an "
             "hour and after a day, or a wallet of the crowd cannot for what it is or for what others did; in "
             f"a deep check also if at least {_percent(policy.caught_share_bps)} of the real holders, and "
             f"{policy.least_caught} at least, cannot sell within a day or lose {danger}"),
@@ -51,7 +52,8 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("ok", "ok, warn", "the rest; level ok only if a buy of the usual size goes through, all of it "
             "sells in a later block, after an hour and after a day, and what "
             f"{_eth(policy.large_wei)} buys sells, too, the venue where a buy brings most takes sells, "
-            "and no wallet of the crowd met anything else"),
+            "a wallet that it is sent to sells it, it sells with much gas left, and no wallet of the crowd met "
+            "anything else"),
         Row("unproven", "unknown", "a result is missing, and some value of it would change the code; also "
             "where its only pools are against other tokens, or one base unit costs more than a check pays"),
     )  # fmt: skip
@@ -112,7 +114,8 @@ _PURPOSES = MappingProxyType(
         "nearly_bps": "then these shares and half of it; the first that sells counts",
         "nearly_rounds": "how often these are tried, with a small buy by another wallet between",
         "nearly_gas_limit": "gas of each of these sales",
-        "pieces": "equal sales over a day, tried where no single sale sells enough",
+        "pieces": "equal sales over a day, tried where no single sale sells enough, and moments of one sale",
+        "small_pieces": "a larger number of equal sales, tried there, too",
         "most_bps": "the share that a round trip sells after others in the same simulation",
         "side_buy_gas_limit": "the gas limit of the small and the large buy beside the token's facts",
         "buy_gas_limit": "the gas limit of a buy: the cap of one transaction (EIP-7825)",
@@ -122,7 +125,8 @@ _PURPOSES = MappingProxyType(
         "most_hooked": "the same for pools with a stranger's hook",
         "most_scouted": "pools of each kind on which one buy is tried to find these",
         "part_gas_ladder": "the gas limits of a sell of a part, tried in turn",
-        "piece_gas_limit": "the gas limit of each of these sales",
+        "piece_gas_limit": "the gas limit of each of ten of these sales",
+        "small_piece_gas_limit": "the gas limit of each of fifty",
         "company_gas_limit": "the gas limit of the buys of others in between",
         "crowd_sizes_wei": "the crowd's buys are drawn between these pairs of bounds",
         "crowd_counts": "how many are drawn between each pair",

@@ -74,11 +74,24 @@ def sells_in_pieces_only(reading: VenueReading, policy: Policy) -> bool:
     return enough(reading.pieces, policy) and needs_pieces(reading, policy)
 
 
+def sells_at_some_hours_only(reading: VenueReading, policy: Policy) -> bool:
+    """True where one sale sold enough at some moment of the day, and neither a sale now, after an hour and
+    after a day nor the pieces did."""
+    others = (*reading.single_sells(), reading.pieces)
+    return enough(reading.any_hour, policy) and not any(enough(sell, policy) for sell in others)
+
+
 def sells_by_second_route_only(reading: VenueReading, policy: Policy) -> bool:
     """True where the second route sold enough and nothing else did."""
-    return enough(reading.route, policy) and not any(
-        enough(sell, policy) for sell in (*reading.single_sells(), reading.pieces)
-    )
+    others = (*reading.single_sells(), reading.pieces, reading.any_hour)
+    return enough(reading.route, policy) and not any(enough(sell, policy) for sell in others)
+
+
+def refuses_others(reading: VenueReading) -> bool:
+    """True where a wallet cannot sell what the buyer sent it. A token that cannot be sent at all is none of
+    these: it sells where it is."""
+    handed = reading.handed_on
+    return isinstance(handed, RefusedCall) and handed.step in ("approve", "sell")
 
 
 def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
@@ -86,14 +99,14 @@ def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     that count.
 
     These are the sells of all and of nearly all at once, after an hour and after a day, and of half where not
-    enough sells at once. Pieces and the second route count where none of these sells enough. What a wallet of
-    the crowd loses for what it is, or for what others do, counts always.
+    enough sells at once. Pieces, a sale at any hour and the second route count where none of these sells
+    enough. What a wallet of the crowd loses for what it is, or for what others do, counts always.
     """
     counted: list[SellResult] = [*reading.whole_sells(), *reading.nearly_sells()]
     if not (enough(reading.full, policy) or enough(reading.nearly, policy)):
         counted.append(reading.half)
     if not any(enough(sell, policy) for sell in counted):
-        counted += [reading.pieces, reading.route]
+        counted += [reading.pieces, reading.any_hour, reading.route]
     losses = [s.loss_bps for s in counted if isinstance(s, Sale) and enough(s, policy)]
     losses.append(0 if reading.crowd is None else reading.crowd.loss_bps)
     return max([_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps), *losses])
@@ -136,14 +149,15 @@ def parts(reading: VenueReading, policy: Policy) -> LossParts:
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     """Code and level of a venue that takes the sell. Level ok requires a buy of the usual size, that all of
-    it sells at once and later, also at ten times that size, and that the venue on which a buy brings most
-    takes sells, too."""
+    it sells at once and later, also at ten times that size, with much gas left and by another wallet, and
+    that the venue on which a buy brings most takes sells, too."""
     code, level = code_of_parts(parts(reading, policy), policy)
     # A missing result is no pass either.
-    other_sells = (reading.half, reading.sliver, reading.large)
+    other_sells = (reading.half, reading.sliver, reading.large, reading.much_gas)
     is_unsure = (
         any(isinstance(sell, RefusedCall | Missing) for sell in other_sells) or reading.size != "probe"
     )
+    is_unsure = is_unsure or refuses_others(reading) or isinstance(reading.handed_on, Missing)
     is_unsure = is_unsure or reading.refused_elsewhere is not None or reading.closing
     # A wallet that buys where it gets most may not get out whole with more than the probe.
     is_unsure = is_unsure or reading.trap_beside is not None

@@ -78,11 +78,18 @@ class VenueReading:
     """The largest part that sold, of those just below all that the policy tries: soon, after an hour and
     after a day. Each is tried only where a sell of all was refused at that moment."""
     pieces: SellResult = None
-    """All of it, in equal sales over a day; tried, like ``route``, only where no single sale sold enough."""
+    """All of it, in equal sales over a day, by as many of them as sold most; tried, like ``any_hour`` and
+    ``route``, only where no single sale sold enough."""
+    in_fifty: bool = False
+    """``pieces`` is of fifty sales; else of ten."""
+    any_hour: SellResult = None
+    """All of it, at the first of ten moments of a day that took it."""
     route: SellResult = None
     """All of it, by the venue's second route."""
     handed_on: SellResult = None
     """What another wallet sold that the buyer sent it to."""
+    much_gas: SellResult = None
+    """All of it, sold soon with as much gas as a transaction may have."""
     large: SellResult = None
     """What a buy of the policy's ``large_wei`` brought, sold soon."""
     fees_bps: int | Missing | None = None
@@ -99,7 +106,7 @@ class VenueReading:
 
     def sells(self) -> tuple[SellResult, ...]:
         """Every probe that may show that the buyer can sell within a day."""
-        return (*self.single_sells(), self.pieces, self.route)
+        return (*self.single_sells(), self.pieces, self.any_hour, self.route)
 
     def single_sells(self) -> tuple[SellResult, ...]:
         """The sells of ``sells`` that are one sale."""
@@ -146,6 +153,8 @@ def read_venue(
     hour, day = (_where_bought(found)[0] for found in later)
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
     nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
+    tenths, fiftieths = (_worst(results(policy.day_s, BPS, way)) for way in ("pieces", "small pieces"))
+    pieces, in_fifty = _most_pieces(tenths, fiftieths)
     measured = _fees(results(moments[0], policy.most_bps, at="thousandth"))
     measured = small if isinstance(small, Missing) else measured
     main = MainSells(_worst(full), _worst(hour), _worst(day), _held_later_bps(bought))
@@ -169,9 +178,12 @@ def read_venue(
         nearly=nearly[0],
         nearly_hour=nearly[1],
         nearly_day=nearly[2],
-        pieces=_worst(results(policy.day_s, BPS, "pieces")),
+        pieces=pieces,
+        in_fifty=in_fifty,
+        any_hour=_worst(results(policy.day_s, BPS, "any hour")),
         route=_worst(results(policy.later_s, BPS, "second route")),
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
+        much_gas=_worst(results(policy.later_s, BPS, "much gas")),
         large=_worst(results(policy.later_s, policy.most_bps, at="large")),
         fees_bps=measured,
         first_tax_bps=_first_tax(venue.venue, launch),
@@ -351,6 +363,19 @@ def _worst(results: list[SellResult]) -> SellResult:
         whole=all(sale.whole for sale in sales),
         sold_raw=min(sale.sold_raw for sale in sales),
     )
+
+
+def _most_pieces(tenths: SellResult, fiftieths: SellResult) -> tuple[SellResult, bool]:
+    """The sales in pieces of which more was sold, and whether they were fifty. Where one of both is unknown,
+    that is the result, unless the other sold half."""
+    sales = [sale for sale in (tenths, fiftieths) if isinstance(sale, Sale)]
+    best = max(sales, key=lambda sale: sale.share_bps, default=None)
+    unknown = next((sale for sale in (tenths, fiftieths) if isinstance(sale, Missing)), None)
+    if unknown is not None and (best is None or 2 * best.share_bps < BPS):
+        return unknown, False
+    if best is None:
+        return tenths or fiftieths, False
+    return best, best is not tenths
 
 
 def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], RefusedCall | None]:

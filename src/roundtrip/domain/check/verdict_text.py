@@ -15,6 +15,8 @@ from .venue_code import (
     enough,
     fee_like_bps,
     parts,
+    refuses_others,
+    sells_at_some_hours_only,
     sells_by_second_route_only,
     sells_in_pieces_only,
     sells_nearly_all,
@@ -104,6 +106,7 @@ def _venue_sentence(
         _snipe_text(evidence, venue),
         _trap_beside_text(code, evidence, reading),
         _larger_trade_text(reading, policy),
+        _other_seller_text(reading, policy),
         _gas_text(reading, policy),
     )
     return f"{''.join(parts_of_text)}.{smaller}"
@@ -392,6 +395,9 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
         return f"{share[0].upper()}{share[1:]} sells at once, but not all of it{why}"
     if sells_in_pieces_only(reading, policy):
         return _sold_in_pieces_text(reading, why)
+    if sells_at_some_hours_only(reading, policy) and isinstance(reading.any_hour, Sale):
+        lost = format_percent(reading.any_hour.loss_bps)
+        return f"It sells at some hours of the day only, and not now{why}; then for a loss of {lost}"
     if sells_by_second_route_only(reading, policy) and isinstance(reading.route, Sale):
         route, loss = venue.venue.traits.second_route, format_percent(reading.route.loss_bps)
         return f"The usual sell is refused{why}; a sell through {route} went through for a loss of {loss}"
@@ -439,7 +445,7 @@ def _crowd_clause(venue: VenueEvidence, reading: VenueReading) -> str:
 
 
 def _sold_in_pieces_text(reading: VenueReading, why: str) -> str:
-    """Which single sale failed, and what the ten sales sold. ``why``: the reason, in brackets."""
+    """Which single sale failed, and what the small ones sold. ``why``: the reason, in brackets."""
     pieces = reading.pieces
     assert isinstance(pieces, Sale)
     single = [sell for sell in (reading.full, reading.half) if isinstance(sell, Sale)]
@@ -452,14 +458,15 @@ def _sold_in_pieces_text(reading: VenueReading, why: str) -> str:
     lost = (
         f"a loss of {format_percent(loss_bps)}" if loss_bps >= 0 else f"a gain of {format_percent(-loss_bps)}"
     )
-    return f"{one_sale}; {pieces_text(pieces, lost)}"
+    return f"{one_sale}; {pieces_text(reading, pieces, lost)}"
 
 
-def pieces_text(pieces: Sale, lost: str) -> str:
-    """The result of the ten sales. ``lost``: their loss or gain in words."""
+def pieces_text(reading: VenueReading, pieces: Sale, lost: str) -> str:
+    """The result of the ten or fifty sales. ``lost``: their loss or gain in words."""
+    sales = "fifty sales of a fiftieth" if reading.in_fifty else "ten sales of a tenth"
     if pieces.share_bps >= BPS:
-        return f"ten sales of a tenth went through within a day for {lost}"
-    return f"ten sales of a tenth within a day sold {format_percent(pieces.share_bps)} of it for {lost}"
+        return f"{sales} went through within a day for {lost}"
+    return f"{sales} within a day sold {format_percent(pieces.share_bps)} of it for {lost}"
 
 
 def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
@@ -512,6 +519,23 @@ def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
     if isinstance(reading.large, Sale) and reading.large.loss_bps >= worst:
         return f"; a round trip of {larger} loses {format_percent(reading.large.loss_bps)}"
     return ""
+
+
+def _other_seller_text(reading: VenueReading, policy: Policy) -> str:
+    """What a sale with much gas, or by a wallet that got it from the buyer, met where the buyer's own went
+    through; empty where the same."""
+    if not enough(reading.full, policy):
+        return ""
+    clauses = []
+    if isinstance(reading.much_gas, RefusedCall):
+        clauses.append(f"; a sell with a gas limit of {policy.buy_gas_limit:,} is refused")
+    elif isinstance(reading.much_gas, Missing):
+        clauses.append("; we could not find out whether it sells with a high gas limit")
+    if refuses_others(reading):
+        clauses.append("; a wallet that you send it to cannot sell it")
+    elif isinstance(reading.handed_on, Missing):
+        clauses.append("; we could not find out whether a wallet that you send it to can sell it")
+    return "".join(clauses)
 
 
 def _largest_text(reading: VenueReading, policy: Policy) -> str:

@@ -12,6 +12,7 @@ from typing import Literal
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import (
+    OVER_A_DAY,
     CellOutcome,
     Missing,
     Probe,
@@ -21,7 +22,14 @@ from roundtrip.domain.check.evidence import (
     VenueEvidence,
 )
 from roundtrip.domain.check.sales import Sale, SellResult
-from roundtrip.domain.check.venue_code import Level, enough, sells_in_pieces_only, takes_sells
+from roundtrip.domain.check.venue_code import (
+    Level,
+    enough,
+    sells_at_some_hours_only,
+    sells_by_second_route_only,
+    sells_in_pieces_only,
+    takes_sells,
+)
 from roundtrip.domain.check.venue_reading import VenueReading, read_venue
 from roundtrip.domain.check.verdict import Verdict
 
@@ -227,8 +235,10 @@ def part_raw(sold: Sold) -> int:
 
 def _counts_later(probe: Probe, reading: VenueReading, policy: Policy) -> bool:
     """Whether the sells of this probe count where too little of it sells straight back."""
-    if probe.seller == "pieces":
-        return enough(reading.pieces, policy)
+    if probe.seller in OVER_A_DAY:
+        return enough(reading.pieces if "pieces" in probe.seller else reading.any_hour, policy)
+    if probe.seller == "second route":
+        return enough(reading.route, policy)
     if probe.seller == "nearly all":
         parts = zip((policy.later_s, policy.hour_s, policy.day_s), reading.nearly_sells(), strict=True)
         return enough(dict(parts).get(probe.delay_s), policy)
@@ -367,7 +377,9 @@ def _sold_once(probe: Probe) -> CellOutcome:
     return _as_refused(probe) if probe.environment else _best(probe)
 
 
-_SELLS = ("full", "hour", "day", "half", "pieces", "nearly", "nearly_hour", "nearly_day")
+_SELLS = (
+    "full", "hour", "day", "half", "pieces", "any_hour", "route", "nearly", "nearly_hour", "nearly_day",
+)  # fmt: skip
 
 
 def _gaps(reading: VenueReading) -> list[Missing]:
@@ -388,8 +400,17 @@ def _worst_loss_bps(reading: VenueReading, policy: Policy) -> int:
         half = None if enough(reading.nearly, policy) else reading.half
         parts = (*reading.nearly_sells(), half)
         losses += [part.loss_bps for part in parts if isinstance(part, Sale) and enough(part, policy)]
-        losses += [_of_all(reading.pieces)] if sells_in_pieces_only(reading, policy) else []
+        losses += [_of_all(sale) for sale in _other_ways(reading, policy)]
     return max(losses, default=BPS)
+
+
+def _other_ways(reading: VenueReading, policy: Policy) -> list[SellResult]:
+    """The one of the other ways that sold it, where no single sale sold enough."""
+    if sells_in_pieces_only(reading, policy):
+        return [reading.pieces]
+    if sells_at_some_hours_only(reading, policy):
+        return [reading.any_hour]
+    return [reading.route] if sells_by_second_route_only(reading, policy) else []
 
 
 def _of_all(sale: SellResult) -> int:

@@ -20,7 +20,14 @@ from roundtrip.domain.check.refusals import (
     TOO_MUCH,
 )
 from roundtrip.domain.check.sales import Sale, SellResult
-from roundtrip.domain.check.venue_code import enough, sells_in_pieces_only, sells_nearly_all, stops_selling
+from roundtrip.domain.check.venue_code import (
+    enough,
+    sells_at_some_hours_only,
+    sells_by_second_route_only,
+    sells_in_pieces_only,
+    sells_nearly_all,
+    stops_selling,
+)
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict_text import (
     later_text,
@@ -292,7 +299,11 @@ def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: P
             whole = "we could not find out whether all of what it buys sells at once"
         return f"{whole}{clause}; half of it does, for {lost}"
     if isinstance(reading.pieces, Sale) and sells_in_pieces_only(reading, policy):
-        return f"what it buys does not sell in one sale{clause}; {pieces_text(reading.pieces, lost)}"
+        return f"what it buys does not sell in one sale{clause}; {pieces_text(reading, reading.pieces, lost)}"
+    if sells_at_some_hours_only(reading, policy):
+        return f"what it buys sells at some hours of the day only, and not now{clause}; then for {lost}"
+    if sells_by_second_route_only(reading, policy):
+        return f"the usual sell of what it buys is refused{clause}; a sell by another route goes, for {lost}"
     if not any(enough(later, policy) for _, later in _later_sells(reading)):
         return f"what it buys sold only in a small part{clause}"
     whole = "you cannot sell what it buys at once"

@@ -251,6 +251,9 @@ _SELLERS = {
     "buyer": ", sell {}",
     "receiver": ", send it to a second wallet, which sells {}",
     "pieces": ", sell {} in ten sales over a day",
+    "small pieces": ", sell {} in fifty sales over a day",
+    "any hour": ", sell {} at one of ten moments of a day",
+    "much gas": ", sell {} with all the gas that a transaction may have",
     "second route": ", sell {} by the venue’s second route",
     "nearly all": ", sell nearly {}",
 }

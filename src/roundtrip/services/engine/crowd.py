@@ -410,17 +410,5 @@ def read_crowd_buys(run: CheckSession, trial: VenueTrial, results: Results) -> C
     """Each wallet's measured buys."""
     wallets, buys = trial.crowd_wallets, []
     for number, wallet in enumerate(wallets):
-        bought = crowd_outcomes.read_buys(results, member_trader(run, trial.place, number, wallet))
-        buys.append(doubt_balance(trial, bought) if isinstance(bought, MemberBuys) else bought)
+        buys.append(crowd_outcomes.read_buys(results, member_trader(run, trial.place, number, wallet)))
     return CrowdBuys(wallets, tuple(buys))
-
-
-def doubt_balance(trial: VenueTrial, buys: MemberBuys) -> MemberBuys:
-    """The buys, with as much received as the main wallet would have of what the venue gave, where the token
-    shows less: a token that shows a wallet next to nothing would let it sell that."""
-    main, given_raw = trial.completed_buy("probe"), trial.main_given_raw
-    if main is None or not given_raw:
-        return buys
-    usual_raw = buys.given_raw * main.received_raw // given_raw
-    is_less = buys.received_raw * 100 < usual_raw * 98
-    return replace(buys, received_raw=usual_raw * 999 // 1000) if is_less else buys

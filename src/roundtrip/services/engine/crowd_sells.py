@@ -18,6 +18,7 @@ from roundtrip.domain.check.evidence import (
     CellOutcome,
     CompletedBuy,
     Crowd,
+    CrowdSale,
     CrowdTrade,
     CrowdWallet,
     Difference,
@@ -31,7 +32,7 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.refusals import POOL_GOT_LESS
 from roundtrip.domain.check.sales import Sale
 
-from .crowd import can_trade, data_gas, doubt_balance, member_trader, quote_crowd_buys
+from .crowd import can_trade, data_gas, member_trader, quote_crowd_buys
 from .main_trips import amount_of_size
 from .session import CheckSession, PlanResult, VenueTrial
 
@@ -45,11 +46,13 @@ _GENEROUS = 3
 @dataclass(frozen=True, slots=True)
 class CrowdSells:
     """The part of the crowd that trades. ``others``: wallets that could not buy, and those for which a
-    simulation has too little gas, or the venue is too thin."""
+    simulation has too little gas, or the venue is too thin. ``measured``: the members sell what their buys
+    brought in an earlier simulation of the same trades."""
 
     members: tuple[Member, ...]
     buys: tuple[MemberBuys, ...]
     others: tuple[CrowdTrade, ...]
+    measured: bool = False
 
 
 def choose_sellers(
@@ -181,7 +184,7 @@ def read_crowd_sells(
     for member, buys in _pairs(sells):
         trader = member_trader(run, place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
-        read = crowd_outcomes.read_trade(result, trader, buys, amounts)
+        read = crowd_outcomes.read_trade(result, trader, buys, amounts, sells.measured)
         late_s = crowd_plans.late_s(member, run.setting)
         outcome = _name_starved(run, trader, read or _GAVE_LESS)
         trades.append(CrowdTrade(member.wallet, outcome, late_s))
@@ -208,8 +211,9 @@ _GAVE_LESS = Missing("token", "the venue gave less than its formula says")
 def measure_sellers(
     run: CheckSession, trial: VenueTrial, sells: CrowdSells, main: CompletedBuy, result: Results
 ) -> CrowdSells | None:
-    """The same wallets, with what their buys brought in this simulation. None where each got what the venue's
-    formula says: within one range of liquidity they do, and else they sell more than they hold."""
+    """The same wallets, with what their buys brought in this simulation. None where each sell was of what the
+    wallet held. The formula holds within one range of liquidity only, and a token may take more of some buys
+    than of the main wallet's."""
     short = [
         member.number for member, buys in _pairs(sells) if _is_short(run, trial, member, buys, sells, result)
     ]
@@ -220,7 +224,7 @@ def measure_sellers(
         trader = member_trader(run, trial.place, member.number, member.wallet)
         amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
         known = crowd_outcomes.read_measured_buys(result, trader, amounts)
-        measured = buys if known is None else doubt_balance(trial, known)
+        measured = buys if known is None else known
         # The venue gave what its formula says, so the token takes or gives while others trade.
         drifts |= member.number in short and measured.given_raw >= buys.given_raw
         kept_bps = _kept_bps(main, _last_s(member.wallet, run.means.policy), run.means.policy)
@@ -231,7 +235,7 @@ def measure_sellers(
             replace(member, held_raw=member.held_raw - member.held_raw // _DRIFT_DIVISOR)
             for member in members
         ]
-    return replace(sells, members=tuple(members), buys=tuple(bought))
+    return replace(sells, members=tuple(members), buys=tuple(bought), measured=True)
 
 
 def _pairs(sells: CrowdSells) -> Iterator[tuple[Member, MemberBuys]]:
@@ -241,7 +245,7 @@ def _pairs(sells: CrowdSells) -> Iterator[tuple[Member, MemberBuys]]:
 def _is_short(
     run: CheckSession, trial: VenueTrial, member: Member, buys: MemberBuys, sells: CrowdSells, result: Results
 ) -> bool:
-    """Whether a sell failed because the wallet got less than the venue's formula says."""
+    """Whether a sell failed because the wallet held less than was planned."""
     trader = member_trader(run, trial.place, member.number, member.wallet)
     amounts = crowd_plans.sell_amounts(member, sells.members, run.means.policy)
     if all(result[f"{trader.label}-sell-{number}"].ok for number in range(len(amounts))):
@@ -284,11 +288,31 @@ def isolations(
     for number in _most_different(crowd, numbers, policy)[: policy.most_isolated]:
         wallet = crowd.trades[number].wallet
         own = next((sells for sells in parts if any(m.wallet == wallet for m in sells.members)), parts[0])
-        asked += _isolations_of(run, number, crowd.trades[number], own, (*main, main_sells), others)
+        kept_bps = _kept_of_most_bps(crowd, number)
+        asked += _isolations_of(run, number, crowd.trades[number], own, (*main, main_sells), others, kept_bps)
     return [
         replace(isolation, seller=replace(isolation.seller, buy_gas=buy_gas, sell_gas=most_gas))
         for isolation in asked
     ]
+
+
+def _kept_of_most_bps(crowd: Crowd, number: int) -> int:
+    """What arrived of a wallet's buys, as a share of what arrived of the buys of which most did; all where
+    that is within a hundredth, or not known."""
+
+    def arrived_bps(outcome: TradeOutcome) -> int:
+        is_known = isinstance(outcome, CrowdSale) and outcome.given_raw > 0
+        return outcome.received_raw * BPS // outcome.given_raw if is_known else 0
+
+    own_bps = arrived_bps(crowd.trades[number].outcome)
+    most_bps = max(arrived_bps(trade.outcome) for trade in crowd.trades)
+    kept_bps = own_bps * BPS // most_bps if own_bps else BPS
+    return kept_bps if kept_bps < BPS - _NEAR_BPS else BPS
+
+
+_NEAR_BPS = 100
+_CAREFUL_BPS = 9990
+"""Others' trades may take a little, and two buys of a part bring some units less than one."""
 
 
 def _most_different(crowd: Crowd, numbers: list[int], policy: Policy) -> list[int]:
@@ -324,7 +348,9 @@ def _isolations_of(
     sells: CrowdSells,
     main_trade: tuple[Size, CompletedBuy, MainSells],
     recalled: tuple[Member, ...],
+    kept_bps: int,
 ) -> Iterator[Isolation]:
+    """``kept_bps``: how much of its buys arrived, as a share of what arrived of others'."""
     policy, wallet = run.means.policy, trade.wallet
     size, main, main_sells = main_trade
     main_wei = size_wei(size, policy)
@@ -335,10 +361,17 @@ def _isolations_of(
 
     def tries(part_bps: int) -> tuple[Attempt, ...]:
         amounts = _main_amounts(main, main_sells, policy)
-        whole = tuple(Attempt(at_s, max(1, raw * part_bps // BPS)) for at_s, raw in amounts.items())
-        last = whole[-1]
-        rest = part_attempts(last.after_s, last.raw, run.setting.policy) if _arrives_short(trade) else ()
-        return whole + rest
+        less_bps = kept_bps * part_bps // BPS * _CAREFUL_BPS // BPS
+        shares_bps = (part_bps,) if kept_bps == BPS else (part_bps, less_bps)
+        attempts = tuple(
+            Attempt(at_s, max(1, raw * share_bps // BPS))
+            for at_s, raw in amounts.items()
+            for share_bps in shares_bps
+        )
+        last_s, last_raw = max(amounts.items())
+        last_raw = max(1, last_raw * part_bps // BPS)
+        rest = part_attempts(last_s, last_raw, run.setting.policy) if _arrives_short(trade) else ()
+        return attempts + rest
 
     held_raw = left_raw(_last_s(wallet, policy)) if member is None else member.held_raw
     bought_raw = held_raw * BPS // max(1, _kept_bps(main, _last_s(wallet, policy), policy))
@@ -352,14 +385,14 @@ def _isolations_of(
         raw = bought_raw if difference in ("as drawn", "size") else main.received_raw
         return Isolation(of, difference, Member(-1, by, raw, 0, 0), attempts, others)
 
-    # Others' trades may take a little, and two buys of half the size bring some units less than one.
-    careful = tries(9990)
+    careful = tries(_CAREFUL_BPS)
     plain, share_raw = _plain(run, main_wei), max(1, held_raw * wallet.share_bps // BPS)
     if wallet.way != "pieces":
         yield isolate("as drawn", wallet, (Attempt(wallet.after_s, share_raw),))
-    again_wei = main_wei // 2 if wallet.again_wei else 0
+    # In the wallet's own proportion: a token may take more of a second buy.
+    again_wei = main_wei * wallet.again_wei // (wallet.size_wei + wallet.again_wei)
     usual = replace(
-        wallet, size_wei=again_wei or main_wei, again_wei=again_wei, tip_wei=0,
+        wallet, size_wei=main_wei - again_wei, again_wei=again_wei, tip_wei=0,
         approves_all=False, share_bps=BPS, way="usual", delegates=False,
     )  # fmt: skip
     yield isolate("blocks", plain, tries(BPS))

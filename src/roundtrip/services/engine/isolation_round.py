@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roundtrip.chain.simulate.request import Plan
-from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.cross_exit import cheapest_of
-from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, Probe, Size, VenueEvidence
+from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, VenueEvidence
 from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
@@ -16,6 +15,7 @@ from .main_trips import (
     cross_plan,
     hand_over_plan,
     nearly_all_probes,
+    other_way_probes,
     part_probes,
     pieces_probe,
     probe_plan,
@@ -68,9 +68,7 @@ def _plan_isolation(
         for probe in nearly_all_probes(policy, size, venue, reading):
             plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         if needs_pieces(reading, policy):
-            plans |= _pieces(run, trial, number, size)
-            if trial.place.venue.traits.second_route:
-                probe = Probe(size, policy.later_s, BPS, 0, "second route")
+            for probe in other_way_probes(policy, size, trial.place.venue):
                 plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         main = trial.completed_buy(size)
         parts = _parts(sold.crowds, number, "crowd")
@@ -99,11 +97,6 @@ def _parts(crowds: Crowds, number: int, *of: CrowdOf) -> list[CrowdSells]:
         for sell, sells in crowds.items()
         if sell.venue == number and sell.of in of and isinstance(sells, CrowdSells)
     ]
-
-
-def _pieces(run: CheckSession, trial: VenueTrial, number: int, size: Size) -> SellPlans:
-    probe = pieces_probe(run.means.policy, size)
-    return {ProbeSell(number, probe): probe_plan(run, trial, probe)}
 
 
 def _cross_plans(

@@ -7,6 +7,7 @@ from roundtrip.chain.simulate import legs, outcomes, probe_plans
 from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import (
     CellOutcome,
     CompletedBuy,
@@ -26,6 +27,23 @@ from .session import CheckSession, PlanResult, VenueTrial
 def pieces_probe(policy: Policy, size: Size) -> Probe:
     """All that was bought, by the buyer, in equal sales over a day."""
     return Probe(size, policy.day_s, BPS, 0, "pieces")
+
+
+def other_way_probes(policy: Policy, size: Size, venue: Venue) -> list[Probe]:
+    """The ways to sell it that are tried where no single sale sells enough."""
+    whole = pieces_probe(policy, size)
+    probes = [whole, replace(whole, seller="small pieces"), replace(whole, seller="any hour")]
+    if venue.traits.second_route:
+        probes.append(Probe(size, policy.later_s, BPS, 0, "second route"))
+    return probes
+
+
+def beside_probes(policy: Policy, size: Size) -> list[Probe]:
+    """The probes of the best venues that show whether it depends on who sells, or with how much gas."""
+    return [
+        Probe(size, policy.later_s, BPS, 0, "much gas"),
+        Probe(size, policy.later_s, policy.half_bps, 0, "receiver"),
+    ]
 
 
 def standard_probes(policy: Policy, size: Size) -> list[Probe]:

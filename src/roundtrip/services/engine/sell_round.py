@@ -14,7 +14,7 @@ from roundtrip.domain.check.evidence import AnyLaunch, CrowdWallet, Missing, Pro
 from .buy_round import BuyRoundResult
 from .crowd import WHOLE_CROWD, most_parts, pool_gas
 from .crowd_sells import CrowdSells, choose_sellers, crowd_plan, give_gas, limits_gas, measure_sellers
-from .main_trips import OTHER_SIZES, probe_plan, pull_plan
+from .main_trips import OTHER_SIZES, beside_probes, probe_plan, pull_plan
 from .sell_results import (
     CrowdOf,
     Crowds,
@@ -118,7 +118,8 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: Crowds) -> 
         )
         place = ranked.index(number)
         if place < policy.most_alone[0]:
-            shared = [[soon, *small, *large], [hour], [day]]
+            beside = [[ProbeSell(number, probe)] for probe in beside_probes(policy, size)]
+            shared = [[soon, *small, *large], [hour], [day], *beside]
         elif place < policy.most_alone[1]:
             shared = [[soon, *small, *large], [hour, after_day]]
         else:

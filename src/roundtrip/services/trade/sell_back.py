@@ -16,6 +16,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
+    OVER_A_DAY,
     CellOutcome,
     CompletedBuy,
     Crowd,
@@ -36,7 +37,7 @@ from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import MAIN_SIZES, read_venue
 from roundtrip.domain.trade.judge import BalanceChange, Exit
 from roundtrip.services.engine.buy_round import BuyRoundResult
-from roundtrip.services.engine.main_trips import nearly_all_probes, pieces_probe, standard_probes
+from roundtrip.services.engine.main_trips import nearly_all_probes, other_way_probes, standard_probes
 from roundtrip.services.engine.session import CheckSession, PlanResult, VenueTrial, bought_raw
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
@@ -136,7 +137,7 @@ class SellBackResult:
 
     def more_probes(self) -> list[tuple[SellWay, Probe]]:
         """What a second batch sells: nearly all where all was refused, unless some way took a sale of all;
-        and in pieces, unless some way took a single sale."""
+        and in the other ways, unless some way took a single sale."""
         policy, probes = _policy(self.brought), list[tuple[SellWay, Probe]]()
         venues = [(way, self._venue(way, cells, 0)) for way, cells in self.ways]
         readings = [(way, venue, read_venue(venue, policy)) for way, venue in venues]
@@ -146,7 +147,7 @@ class SellBackResult:
         for way, venue, reading in readings:
             probes += [(way, probe) for probe in nearly_all_probes(policy, "probe", venue, reading)]
             if not taking and needs_pieces(reading, policy):
-                probes.append((way, pieces_probe(policy, "probe")))
+                probes += [(way, probe) for probe in other_way_probes(policy, "probe", way.place.venue)]
         return probes
 
     def with_cells(self, more: Mapping[SellWay, tuple[ProbeCell, ...]]) -> "SellBackResult":
@@ -443,7 +444,7 @@ def held_raw(moved: BalanceChange, probe: Probe, policy: Policy) -> int:
 
 def _plannable_raw(moved: BalanceChange, probe: Probe, policy: Policy) -> int:
     """The received amount that the probe's sells may ask for (``legs.plannable``)."""
-    if probe.seller != "pieces":
+    if probe.seller not in OVER_A_DAY:
         return held_raw(moved, probe, policy)
     delays = calls.held_delays_s(policy) if moved.later_raw else ()
     balances = [held_raw(moved, replace(probe, delay_s=delay_s), policy) for delay_s in delays]

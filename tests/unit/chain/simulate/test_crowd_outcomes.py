@@ -64,8 +64,9 @@ def met(
     of: CrowdTrader | None = None,
     buys: MemberBuys = BUYS,
     amounts: tuple[int, ...] = (GIVEN,),
+    measured: bool = True,
 ) -> object:
-    return read_trade(results, of or trader(), buys, list(amounts))
+    return read_trade(results, of or trader(), buys, list(amounts), measured)
 
 
 # --- what the venue says ------------------------------------------------------------------------------
@@ -249,8 +250,13 @@ def test_where_the_venue_gave_less_than_planned_there_is_no_result(left: int) ->
 
 
 def test_where_the_venue_gave_all_and_less_is_there_the_token_took_it() -> None:
-    actual = met(trade(sell_0=SAYS_NO, left=GIVEN // 3))
-    assert actual == CrowdSale(GIVEN, GIVEN // 3, GIVEN, 0, 0, 0)
+    results = trade(sell_0=SAYS_NO, left=GIVEN // 3)
+    assert met(results) == CrowdSale(GIVEN, GIVEN // 3, GIVEN, 0, 0, 0)
+
+
+def test_a_sell_of_more_than_arrived_says_nothing_before_the_buys_were_measured() -> None:
+    """A token that takes more of a second buy than of the main wallet's."""
+    assert met(trade(sell_0=SAYS_NO, left=GIVEN // 3), measured=False) is None
 
 
 def test_balances_that_cannot_be_read_are_missing() -> None:

@@ -14,13 +14,11 @@ from roundtrip.domain.check.evidence import (
     Crowd,
     CrowdTrade,
     CrowdWallet,
-    EnvironmentBuy,
     IsolatedTrade,
     Missing,
     NotTried,
     RefusedCall,
 )
-from roundtrip.services.engine.crowd import doubt_balance
 from roundtrip.services.engine.crowd_sells import (
     CrowdSells,
     Isolation,
@@ -268,10 +266,3 @@ def test_who_got_what_was_expected_is_not_measured() -> None:
     member = replace(SELLS.members[0], wallet=wallet, held_raw=1000)
     sells = CrowdSells((member,), (MemberBuys(1000, 1000, 1),), ())
     assert measure_sellers(session(), UNKNOWN, sells, BUY, met(0, 1000)) is None
-
-
-def test_a_token_that_shows_next_to_nothing_is_not_believed() -> None:
-    """Else a trapped wallet would sell a thousandth of what it has, and seem to sell all."""
-    trial = replace(bought_on(), main_given_raw=1000, buys=(EnvironmentBuy("probe", 0, bought(900)),))
-    assert doubt_balance(trial, MemberBuys(2000, 1790, 1)).received_raw == 1790
-    assert doubt_balance(trial, MemberBuys(2000, 2, 1)).received_raw == 1798
