@@ -65,6 +65,14 @@ struct Behaviours:
     bound: uint256
     # Of every move this share vanishes, and all balances grow by as much.
     reflected_bps: uint256
+    # Of a wallet's every purchase but its first.
+    again_tax_bps: uint256
+    # No sale in the first so many hours of a day, which begins with the launch.
+    shut_hours: uint256
+    # No sale with more gas left.
+    most_gas_left: uint256
+    # No sale by who got it from another wallet.
+    buyers_only: uint256
 
 
 # 10**27 is one.
@@ -177,6 +185,8 @@ def _check_times(seller: address):
     if self.on.bomb_s > 0:
         assert block.timestamp < received + self.on.bomb_s, "closed"
     assert block.timestamp >= self.launched_at + self.on.opens_s, "not open yet"
+    if self.on.shut_hours > 0:
+        assert (block.timestamp - self.launched_at) % 86_400 >= 3600 * self.on.shut_hours, "market is shut"
     if self.on.blacklist > 0 and self.bought_in_block[seller] > 0:
         assert block.number == self.bought_in_block[seller], "blacklisted"
 
@@ -212,6 +222,9 @@ def _sell(source: address, to: address, amount: uint256):
     self._check_times(source)
     self._check_block()
     assert self.on.closed == 0, "sale closed"
+    if self.on.most_gas_left > 0:
+        assert msg.gas <= self.on.most_gas_left, "gas"
+    assert self.on.buyers_only == 0 or self.bought_in_block[source] > 0, "did not buy"
     assert amount >= self.on.min_sell_raw, "too little"
     if self.on.max_sell_raw > 0:
         assert amount <= self.on.max_sell_raw, "too much"
@@ -250,7 +263,10 @@ def _transfer(source: address, to: address, amount: uint256) -> bool:
     elif to.is_contract:
         self._move_taxed(source, to, amount, 0)
     else:
-        self._move_taxed(source, to, amount, self.on.buy_tax_bps)
+        tax_bps: uint256 = self.on.buy_tax_bps
+        if self.bought_in_block[to] > 0:
+            tax_bps += self.on.again_tax_bps
+        self._move_taxed(source, to, amount, tax_bps)
     if owned._is_holder(to):
         self._note_receipt(source, to)
     return True

@@ -13,9 +13,12 @@ FIELDS = (
     "buy_tax_bps", "sell_tax_bps", "move_tax_bps", "launch_step_bps", "held_step_bps", "max_sell_raw",
     "min_sell_raw", "max_wallet_raw", "cooldown_s", "bomb_s", "opens_s", "blacklist", "closed", "stuck_bps",
     "gas_price_cap_wei", "base_fee_floor_wei", "lookout", "gas_burned", "up_bps", "down_bps", "paused",
-    "exact_approval", "silent", "bound", "reflected_bps",
+    "exact_approval", "silent", "bound", "reflected_bps", "again_tax_bps", "shut_hours", "most_gas_left",
+    "buyers_only",
 )  # fmt: skip
 """The fields of the contract's ``Behaviours``, in its order."""
+NOT_DRAWN = ("again_tax_bps",)
+"""What only the crowd meets: the rules are of what the main wallet met."""
 
 SETTLED_S = 120
 """So long after its launch a token is looked at: no full hour since then ends while a trade is made."""
@@ -199,6 +202,10 @@ _VALUES: dict[str, st.SearchStrategy[int]] = {
     "silent": _ON,
     "bound": _ON,
     "reflected_bps": st.one_of(st.sampled_from((1, 100, 500, 780, 1000, 2800, 2930, 5000)), _TAXES),
+    "shut_hours": st.sampled_from((2, 8, 14, 20)),
+    # Between the most gas of most sells of a check and that of a transaction.
+    "most_gas_left": st.sampled_from((4_000_000, 10_000_000, 16_000_000)),
+    "buyers_only": _ON,
 }  # fmt: skip
 _OF_A_PROBE = ("max_sell_raw", "min_sell_raw", "max_wallet_raw")
 """Drawn in percent of what a probe buys."""
@@ -242,7 +249,7 @@ def cases(draw: st.DrawFn) -> Case:
     kind = draw(st.sampled_from(_KINDS))
     if kind == "line":
         return draw(_on_a_line())
-    names = _OF_A_TRADE if kind in ("beside", "hooked") else FIELDS
+    names = _OF_A_TRADE if kind in ("beside", "hooked") else tuple(_VALUES)
     count = draw(st.sampled_from((0, 1, 2) if kind in ("beside", "hooked") else _COUNTS))
     if kind == "hooked":
         pools: tuple[PoolPlan, ...] = (_pool(draw(_hooked_keys()), 100_000, 3000),)

@@ -20,7 +20,14 @@ MAIN_SIZES = ("probe", "tenth", "hundredth")
 SOON_S, HOUR_S, DAY_S = 13, 3600, 86_400
 DELAYS_S = (SOON_S, HOUR_S, DAY_S)
 PIECES = 10
-PIECES_S = tuple(SOON_S + n * (DAY_S - SOON_S) // (PIECES - 1) for n in range(PIECES))
+SMALL_PIECES = 50
+
+
+def moments_s(count: int) -> tuple[int, ...]:
+    """So many moments of a day, evenly apart."""
+    return tuple(SOON_S + n * (DAY_S - SOON_S) // (count - 1) for n in range(count))
+
+
 BPS = 10_000
 NEARLY_BPS = 9800
 """What is sold of a buy that followed another trip."""
@@ -29,7 +36,9 @@ _MAX_GAS = 2**24
 _MAX_HOOKED_GAS = 3_000_000
 """Nobody pays more to trade: in a pool with a hook no swap may take more."""
 _APPROVAL_GAS = 300_000
-_PIECE_GAS = 3_000_000
+_PIECE_GAS = {PIECES: 3_000_000, SMALL_PIECES: 700_000}
+LADDER = (400_000, 1_200_000, 3_000_000)
+"""A wallet that estimates gas allows little where that is enough."""
 _GAS_MONEY_WEI = 5 * 10**17
 """What limits of gas ask for in advance."""
 _MAX = 2**256 - 1
@@ -61,7 +70,9 @@ class Sale:
         return self.sold_raw >= self.asked_raw - self.asked_raw // BPS
 
 
-Way = Literal["half", "sliver", "handed", "pieces", "route"]
+Way = Literal["half", "sliver", "handed", "pieces", "small pieces", "any hour", "route"]
+REFUSED = Sale(1, 1, 1, 0, 0)
+"""A sell that was refused after all that came before it went through."""
 Sales = dict[int, Sale | None]
 """Sells of all that was held, by delay; None: refused."""
 
@@ -82,7 +93,10 @@ class Met:
     ``sells`` are the main wallet's. ``day_after``: all but a fiftieth, sold a day after a buy that followed
     the sell of an hour, where the pool is not the cheapest. ``parts``: other ways to sell. The half, 1 %
     (``sliver``) and by another wallet (``handed``) are tried where less than half surely sold at once; ten
-    sales over a day (``pieces``) and the other router (``route``) where no single sale surely sold half.
+    sales over a day (``pieces``), fifty (``small pieces``), one sale at ten moments (``any hour``) and the
+    other router (``route``) where no single sale surely sold half. ``kept_to_buyer``: another wallet could
+    not sell half of what the buyer sent it, and ``little_gas_only``: a sale with much gas was refused, where
+    the buyer's own went through.
     ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is lost here of what was bought where it
     is cheapest. ``beside_trap``: the pool where it is cheapest takes no sell. ``large_refused``: ten times
     the probe was bought and not sold. ``keeps``: a buy was paid for and brought nothing. ``passed_raw``: what
@@ -109,6 +123,8 @@ class Met:
     drawn: tuple[CrowdOutcome, ...] = ()
     second: Sales = field(default_factory=dict)
     beside_trap: bool = False
+    kept_to_buyer: bool = False
+    little_gas_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +196,15 @@ class PausedChain:
 class PoolTrader:
     """One pool, traded in by wallets that behave like the two of a check."""
 
-    def __init__(self, chain: PausedChain, pool: PoolPlan, manners: tuple[Environment, ...]) -> None:
+    def __init__(
+        self,
+        chain: PausedChain,
+        pool: PoolPlan,
+        manners: tuple[Environment, ...],
+        ladder: tuple[int, ...] = (),
+    ) -> None:
         self._chain = chain
+        self._ladder = ladder
         self._pool = pool
         hook = chain.hooks[f"{pool.hook}_{pool.quote}"] if pool.hook else ZERO
         self._place = PoolSpec(pool.quote, pool.key_fee(), pool.version, pool.tick_spacing, hook)
@@ -200,14 +223,18 @@ class PoolTrader:
                 sells = {delay_s: self._sell(0, main, delay_s) for delay_s in DELAYS_S}
                 parts = self._in_part(main, sells)
             if not any(map(surely_half, (*sells.values(), parts.get("half")))):
-                parts["pieces"] = self._in_pieces(size)
+                parts["pieces"] = self._in_pieces(size, PIECES)
+                parts["small pieces"] = self._in_pieces(size, SMALL_PIECES)
+                parts["any hour"] = self._at_any_hour(size)
                 parts["route"] = self._by_route(size)
             small_loss_bps, impact_bps = self._small(size, main)
             # The same moves: those of the small round trip, where there was one.
             passed_raw = self._passed("thousandth" if small_loss_bps is not None else size)
+            beside = self._beside(size) if surely_half(sells[SOON_S]) else (False, False)
             return Met(
                 self._pool, size, sells, {}, parts, main.bought_raw * SIZES[size], 0, passed_raw,
-                small_loss_bps, impact_bps, self._large_refused(),
+                small_loss_bps, impact_bps, self._large_refused(), kept_to_buyer=beside[0],
+                little_gas_only=beside[1],
             )  # fmt: skip
         return Met(self._pool, keeps=self._keeps)
 
@@ -245,31 +272,62 @@ class PoolTrader:
                     return {DAY_S: None}
                 return {DAY_S: self._sell(0, purchase, DAY_S, NEARLY_BPS)}
 
-    def _in_pieces(self, size: str) -> Sale | None:
+    def _beside(self, size: str) -> tuple[bool, bool]:
+        """Whether another wallet, and a sale with all the gas that there is, are refused."""
+        with self._chain.kept():
+            main = self._buy(0, PROBE_WEI // SIZES[size])
+            assert main is not None
+            at_s = self._chain.now_s + 1 + SOON_S
+            with self._chain.kept():
+                held_raw = main.wallet.tokens(self._chain.token, at_s)
+                sold_raw, _ = self._sell_raw(0, main.wallet, at_s, held_raw, max(1, held_raw), ladder=())
+            return self._handed(main, halves_only=True) is REFUSED, sold_raw <= 0
+
+    def _at_any_hour(self, size: str) -> Sale | None:
+        """All of it at the first of ten moments that takes it: never more than there is at any time of the
+        day."""
         with self._chain.kept():
             purchase = self._buy(0, PROBE_WEI // SIZES[size])
             assert purchase is not None
-            return self._pieces_of(purchase)
+            chain, wallet = self._chain, purchase.wallet
+            bought_s = chain.now_s + 1
+            balances = [wallet.tokens(chain.token, bought_s + delay_s) for delay_s in DELAYS_S]
+            asked_raw = max(1, min(purchase.bought_raw, *balances))
+            for moment_s in moments_s(PIECES):
+                with chain.kept():
+                    at_s = bought_s + moment_s
+                    held_raw = wallet.tokens(chain.token, at_s)
+                    sold_raw, back_raw = self._sell_raw(0, wallet, at_s, held_raw, asked_raw)
+                if sold_raw > 0:
+                    return Sale(purchase.paid_raw, balances[-1], asked_raw, sold_raw, back_raw)
+        return None
 
-    def _pieces_of(self, purchase: _Purchase, all_of_them: bool = False) -> Sale | None:
-        """Approves all of it once and sells a tenth of it at a time, all through the day; None when no tenth
-        was sold, or one was refused where all of them are asked for."""
+    def _in_pieces(self, size: str, count: int) -> Sale | None:
+        with self._chain.kept():
+            purchase = self._buy(0, PROBE_WEI // SIZES[size])
+            assert purchase is not None
+            return self._pieces_of(purchase, count)
+
+    def _pieces_of(self, purchase: _Purchase, count: int, all_of_them: bool = False) -> Sale | None:
+        """Approves all of it once and sells one of so many parts at a time, all through the day; None when no
+        part was sold, or one was refused where all of them are asked for."""
         chain, manner, wallet = self._chain, self._manners[0], purchase.wallet
         bought_s = chain.now_s + 1
         balances = [wallet.tokens(chain.token, bought_s + delay_s) for delay_s in DELAYS_S]
         # Never more than there is at any time of the day: balances may shrink or grow.
         asked_raw = min(purchase.bought_raw, *balances)
-        tenth_raw = asked_raw // PIECES
-        amounts = [*[tenth_raw] * (PIECES - 1), asked_raw - tenth_raw * (PIECES - 1)]
+        part_raw = asked_raw // count
+        amounts = [*[part_raw] * (count - 1), asked_raw - part_raw * (count - 1)]
         allowed_raw = _MAX if manner.approves_all else None
         *approvals, _ = wallet.sell_steps(chain.token, self._place, max(1, asked_raw), allowed_raw)
         self._queue(wallet, approvals, _APPROVAL_GAS, manner)
         chain.mine(bought_s + SOON_S - manner.approved_s)
         before, gas_wei, done_by = wallet.money(self._paid_out_in), 0, []
-        for at_s, raw in zip(PIECES_S, amounts, strict=True):
+        limit = self._swap_gas if all_of_them else _PIECE_GAS[count]
+        for at_s, raw in zip(moments_s(count), amounts, strict=True):
             if raw:
                 *_, swap = wallet.sell_steps(chain.token, self._place, raw)
-                (sent,) = self._queue(wallet, [swap], self._swap_gas if all_of_them else _PIECE_GAS, manner)
+                (sent,) = self._queue(wallet, [swap], limit, manner)
                 chain.mine(bought_s + at_s)
                 done = wallet.receipt(sent)
                 gas_wei += done.gas_wei
@@ -344,7 +402,7 @@ class PoolTrader:
             gas_float_wei=wallet.purse_wei + _GAS_MONEY_WEI,
             approves_all=wallet.approves_all,
         )
-        trader = PoolTrader(self._chain, self._pool, (manner,))
+        trader = PoolTrader(self._chain, self._pool, (manner,), self._ladder)
         with self._chain.kept():
             purchase = trader._buy(0, wallet.size_wei)
             if purchase is None:
@@ -359,7 +417,7 @@ class PoolTrader:
                 purchase = replace(again, paid_raw=purchase.paid_raw + again.paid_raw)
             with self._chain.passed(wait_s):
                 if wallet.way == "pieces":
-                    return CrowdOutcome(wallet, trader._pieces_of(purchase, all_of_them=True))
+                    return CrowdOutcome(wallet, trader._pieces_of(purchase, PIECES, all_of_them=True))
                 by_route = wallet.way == "second route"
                 sale = trader._sell(0, purchase, wallet.after_s, wallet.share_bps, by_route=by_route)
             return CrowdOutcome(wallet, sale)
@@ -427,9 +485,17 @@ class PoolTrader:
         return Sale(purchase.paid_raw, held_raw, asked_raw, sold_raw, back_raw) if sold_raw > 0 else None
 
     def _sell_raw(
-        self, which: int, wallet: Wallet, at_s: int, held_raw: int, asked_raw: int, by_route: bool = False
+        self,
+        which: int,
+        wallet: Wallet,
+        at_s: int,
+        held_raw: int,
+        asked_raw: int,
+        by_route: bool = False,
+        ladder: tuple[int, ...] | None = None,
     ) -> tuple[int, int]:
-        """Approves a little earlier, then sells: what was sold of what is held, and what came back."""
+        """Approves a little earlier, then sells: what was sold of what is held, and what came back.
+        ``ladder``: lower limits of gas that are tried before the highest."""
         chain, manner = self._chain, self._manners[which]
         allowed_raw = _MAX if manner.approves_all else None
         steps = wallet.second_sell_steps if by_route else wallet.sell_steps
@@ -437,7 +503,16 @@ class PoolTrader:
         self._queue(wallet, approvals, _APPROVAL_GAS, manner)
         chain.mine(at_s - manner.approved_s)
         before = wallet.money(self._paid_out_in)
-        (sent,) = self._queue(wallet, [swap], self._swap_gas, manner)
+        for limit in self._ladder if ladder is None else ladder:
+            with chain.kept():
+                (sent,) = self._queue(wallet, [swap], limit, manner)
+                chain.mine(at_s)
+                is_enough = wallet.receipt(sent).ok
+            if is_enough:
+                break
+        else:
+            limit = self._swap_gas
+        (sent,) = self._queue(wallet, [swap], limit, manner)
         chain.mine(at_s)
         done = wallet.receipt(sent)
         if not done.ok:
@@ -446,9 +521,10 @@ class PoolTrader:
         back_raw = wallet.money(self._paid_out_in) - before + gas_wei
         return held_raw - wallet.tokens(chain.token), back_raw
 
-    def _handed(self, purchase: _Purchase) -> Sale | None:
-        """Hands all of it to another wallet, which sells all that it got; where that is refused, half of what
-        was handed to it. None when nothing is sold."""
+    def _handed(self, purchase: _Purchase, halves_only: bool = False) -> Sale | None:
+        """Hands all of it to another wallet, which sells all that it got; where that is refused, or
+        ``halves_only``, half of what was handed to it. None when it cannot be handed on; ``REFUSED`` when
+        nothing is sold."""
         chain, handed_raw = self._chain, purchase.bought_raw
         at_s = chain.now_s + 1 + SOON_S
         receiver = self._wallet(f"receiver {self._pool}", PROBE_WEI)
@@ -458,7 +534,7 @@ class PoolTrader:
         got_raw = receiver.tokens(chain.token)
         if not purchase.wallet.receipt(sent).ok or got_raw == 0:
             return None
-        for part_raw in (got_raw, handed_raw // 2):
+        for part_raw in (handed_raw // 2,) if halves_only else (got_raw, handed_raw // 2):
             with chain.kept():
                 asked_raw = max(1, part_raw)
                 sold_raw, back_raw = self._sell_raw(0, receiver, at_s + SOON_S, got_raw, asked_raw)
@@ -466,7 +542,7 @@ class PoolTrader:
                 # All of what was paid had become what arrived, however much was lost on the way.
                 paid_raw = purchase.paid_raw * handed_raw // got_raw
                 return Sale(paid_raw, handed_raw, handed_raw, sold_raw, back_raw)
-        return None
+        return REFUSED
 
     def _strangers_buy(self, amount_raw: int, manner: Environment) -> None:
         """Two others' buys, half of the round size each, in the block of the approvals."""

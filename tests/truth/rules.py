@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 
 from roundtrip_development.devnet.stories import PoolPlan
-from truth.reality import BPS, DAY_S, DELAYS_S, HOUR_S, SOON_S, CrowdOutcome, Met, Sale
+from truth.reality import BPS, DAY_S, DELAYS_S, HOUR_S, SOON_S, CrowdOutcome, Met, Sale, Way
 
 WARN_BPS, DANGER_BPS, HALF_BPS, TOLL_BPS, HOOK_MARGIN_BPS = 1500, 5000, 5000, 1000, 100
 CROWD_MARGIN_BPS, SHORT_BPS = 500, 1000
@@ -83,6 +83,7 @@ def all_is_well(met: Met) -> bool:
     whole = all(sale is not None and sale.whole() for sale in met.sells.values())
     # What the token gives its holders back in a sale looks like a part that was not sold.
     whole = whole and all(sale is not None and not _is_short(sale) for sale in met.second.values())
+    whole = whole and not (met.kept_to_buyer or met.little_gas_only)
     return whole and worst < WARN_BPS + ROUNDING_BPS and differing(met) != {True}
 
 
@@ -137,9 +138,18 @@ def _fees_bps(met: Met, slack_bps: int) -> int:
     if not _enough(met.sells[SOON_S], slack_bps):
         counted.append(met.parts.get("half"))
     if not any(_enough(sale, slack_bps) for sale in counted):
-        counted += [met.parts.get("pieces"), met.parts.get("route")]
+        ways: tuple[Way, ...] = ("pieces", "small pieces", "any hour", "route")
+        counted += _best_pieces([met.parts.get(way) for way in ways])
     losses = [sale.loss_bps() for sale in counted if sale is not None and _enough(sale, slack_bps)]
     return max([met.small_loss_bps or 0, *losses])
+
+
+def _best_pieces(ways: list[Sale | None]) -> list[Sale | None]:
+    """The ways without the pieces that sold less: the first two are pieces."""
+    tenths, fiftieths, *others = ways
+    if tenths is None or fiftieths is None:
+        return ways
+    return [max(tenths, fiftieths, key=lambda sale: sale.share_bps()), *others]
 
 
 def _group(met: Met, slack_bps: int) -> int:
@@ -168,7 +178,8 @@ def _costs(met: Met, slack_bps: int, keep_slack_bps: int) -> set[Verdict]:
         return {(max(parts, key=lambda code: parts[code]), level)}
     if keep >= TOLL_BPS:
         return {("toll_pool", "warn")}
-    if met.size != "probe" or met.large_refused or met.beside_trap or _group(met, slack_bps) != 0:
+    is_kept = met.kept_to_buyer or met.little_gas_only
+    if met.size != "probe" or met.large_refused or met.beside_trap or is_kept or _group(met, slack_bps) != 0:
         return {("ok", "warn")}
     return {("ok", "warn" if differs else "ok") for differs in differing(met)}
 
@@ -195,7 +206,8 @@ def keep_bps(fee_pips: int) -> int:
 
 _NO_MORE = re.compile(r"this check could sell at most ([0-9.]+) % of it")
 _NOT_SOLD = "buy it but not sell it"
-_IN_TEN = "ten sales of a tenth"
+_IN_TEN, _IN_FIFTY = "ten sales of a tenth", "fifty sales of a fiftieth"
+_AT_SOME_HOURS = "It sells at some hours of the day only"
 _BY_ROUTE = "The usual sell is refused"
 _STRAIGHT_BACK = re.compile(r"Only ([0-9.]+) % of what was bought sold straight back")
 
@@ -218,6 +230,10 @@ def wrong_words(text: str, met: Met | None) -> str:
         return f"in ten sales: {pieces}"
     if _IN_TEN in text and any(_enough(sale, -ROUNDING_BPS) for sale in (soon, half)):
         return "one sale is enough"
+    if _IN_FIFTY in text and not _enough(met.parts.get("small pieces"), ROUNDING_BPS):
+        return f"in fifty sales: {met.parts.get('small pieces')}"
+    if _AT_SOME_HOURS in text and not _enough(met.parts.get("any hour"), ROUNDING_BPS):
+        return "it does not sell at any hour"
     if _BY_ROUTE in text and not _enough(met.parts.get("route"), ROUNDING_BPS):
         return "the other route does not sell it"
     if "Half of it" in text and not _enough(half, ROUNDING_BPS):

@@ -19,7 +19,7 @@ from support.gathering import gather_evidence
 from truth import rules
 from truth.cases import SETTLED_S, Case
 from truth.crowd import confirmed, representatives
-from truth.reality import BPS, ZERO, Met, PausedChain, PoolTrader, Sale, Way, met_everywhere
+from truth.reality import BPS, LADDER, ZERO, Met, PausedChain, PoolTrader, Sale, Way, met_everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,8 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
         best = None if judgement.best is None else evidence.venues[judgement.best]
         pool = next((pool for pool in case.pools if best and _is(best, pool, built.hooks)), None)
         with chain.by_hand():
-            traders = {plan: PoolTrader(chain, plan, evidence.environments) for plan in case.pools}
+            ladder = LADDER if dict(case.on).get("most_gas_left") else ()
+            traders = {plan: PoolTrader(chain, plan, evidence.environments, ladder) for plan in case.pools}
             found = met_everywhere(list(traders.values()), rules.cheapest_of)
             met = _with_others(found, traders, evidence, built.hooks)
             unmet: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import pytest
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
-from truth.cases import FIELDS, HOOKS, Case, drawn, parse
+from truth.cases import FIELDS, HOOKS, NOT_DRAWN, Case, drawn, parse
 from truth.run import table
 from truth.trial import Trial, tried
 
@@ -63,7 +63,7 @@ def test_the_cases_are_of_every_kind() -> None:
     cases = _cases()
     assert CASES <= len(cases) < CASES + 30
     behaviours = Counter(name for case in cases for name, _ in case.on)
-    assert set(behaviours) == set(FIELDS)
+    assert set(behaviours) == {*FIELDS} - {*NOT_DRAWN}
     assert {(p.version, p.quote) for case in cases for p in case.pools} == {
         (3, "weth"), (3, "usdg"), (4, "eth"), (4, "weth"), (4, "usdg"),
     }  # fmt: skip
@@ -144,6 +144,13 @@ _REFLECTS_TO_ALL = (
     '{"on":{"bound":1,"exact_approval":1,"reflected_bps":100,"silent":1},'
     '"pools":[[4,"weth",12721,1000,500,644,""]]}'
 )
+_DEEP = '"pools":[[4,"eth",3000,100000,2400,60,""]]}'
+_SHUT_NOW = f'{{"on":{{"shut_hours":14}},{_DEEP}'
+_SHUT_A_LITTLE = f'{{"on":{{"shut_hours":8}},{_DEEP}'
+_LITTLE_GAS = f'{{"on":{{"most_gas_left":10000000}},{_DEEP}'
+_ITS_BUYER_ONLY = f'{{"on":{{"buyers_only":1}},{_DEEP}'
+_A_THIRTIETH_A_SALE = f'{{"on":{{"max_sell_raw":7900000000000000000000}},{_DEEP}'
+_A_SIXTIETH_A_SALE = f'{{"on":{{"max_sell_raw":3900000000000000000000}},{_DEEP}'
 _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,1,""]]}'
 
 
@@ -167,6 +174,12 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
         pytest.param(_LARGEST_SALE_ABOVE_ONE_ETH, id="the largest wallet sells all it has"),
         pytest.param(_REFLECTS_TO_ALL, id="a balance that drifts hides no refusal"),
         pytest.param(_REFLECTS_LITTLE, id="a rounding is no difference"),
+        pytest.param(_SHUT_NOW, id="a market may be shut for most of the day"),
+        pytest.param(_SHUT_A_LITTLE, id="one sale at the right hour sells more than ten sales"),
+        pytest.param(_LITTLE_GAS, id="a sale with much gas may be refused"),
+        pytest.param(_ITS_BUYER_ONLY, id="who got it from the buyer may not sell"),
+        pytest.param(_A_THIRTIETH_A_SALE, id="fifty sales go where ten do not"),
+        pytest.param(_A_SIXTIETH_A_SALE, id="and not where fifty do not"),
     ],
 )
 async def test_what_was_judged_wrongly_once_is_judged_rightly(rpc: SyncRpc, built: Built, text: str) -> None:
@@ -174,3 +187,16 @@ async def test_what_was_judged_wrongly_once_is_judged_rightly(rpc: SyncRpc, buil
     assert trial.agrees(), trial.story()
     assert not trial.overlooked(), trial.story()
     assert not any((trial.unmet, trial.false_ok(), trial.cells)), trial.story()
+
+
+@pytest.mark.parametrize(
+    ("again_tax_bps", "said"), [(200, ("ok", "ok")), (2000, ("ok", "warn")), (6000, ("high_fees", "warn"))]
+)
+async def test_a_tax_on_a_second_buy_is_a_tax_and_no_trap(
+    rpc: SyncRpc, built: Built, again_tax_bps: int, said: tuple[str, str]
+) -> None:
+    """Less arrives than the crowd plans with: its wallets sell what they have."""
+    case = parse(f'{{"on":{{"again_tax_bps":{again_tax_bps}}},{_DEEP}')
+    trial = await tried(rpc, built, case)
+    assert trial.said == said, trial.story()
+    assert not trial.cells, trial.story()

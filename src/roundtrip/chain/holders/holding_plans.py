@@ -206,10 +206,10 @@ def _given_blocks(
     late: list[SimulatedStep] = []
     sellers = _small_sellers(env, amount_raw, slot)
     # No wallet pays for more gas, and a token that burns all of it costs the node less.
-    frugal = replace(env, sell_gas_ladder=(setting.policy.hook_gas_limit,))
+    limits = (setting.policy.hook_gas_limit,)
     for number, seller in enumerate(sellers):
         wallet, name = seller.wallet(), f"{_GIVEN_PREFIX}{number}-"
-        approvals, sells = legs.sell_steps(place, setting, frugal, wallet, seller.amount_raw, whole=True)
+        approvals, sells = legs.sell_steps(place, setting, env, wallet, seller.amount_raw, limits)
         held = legs.quote_read("held", place, setting, env, wallet)
         after = legs.token_read("after-token", setting, env, wallet)
         early += [replace(step, label=name + step.label) for step in approvals]

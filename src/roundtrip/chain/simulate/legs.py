@@ -345,7 +345,7 @@ def _sell_limits(
     limits = environment.sell_gas_ladder or policy.sell_gas_ladder
     if probe.seller == "much gas":
         limits = (policy.buy_gas_limit,)
-    elif probe.share_bps != BPS or probe.seller == "receiver":
+    elif probe.share_bps != BPS and probe.seller == "buyer":
         limits = policy.part_gas_ladder
     if place.venue.rival_hook():
         limits = tuple(dict.fromkeys(min(limit, policy.hook_gas_limit) for limit in limits))

@@ -70,15 +70,24 @@ def needs_pieces(reading: VenueReading, policy: Policy) -> bool:
 
 
 def sells_in_pieces_only(reading: VenueReading, policy: Policy) -> bool:
-    """True where the pieces sold enough and no single sale did."""
-    return enough(reading.pieces, policy) and needs_pieces(reading, policy)
+    """True where the pieces sold enough and no single sale did, nor one at any hour more than they."""
+    return (
+        enough(reading.pieces, policy)
+        and needs_pieces(reading, policy)
+        and not sells_at_some_hours_only(reading, policy)
+    )
 
 
 def sells_at_some_hours_only(reading: VenueReading, policy: Policy) -> bool:
-    """True where one sale sold enough at some moment of the day, and neither a sale now, after an hour and
-    after a day nor the pieces did."""
-    others = (*reading.single_sells(), reading.pieces)
-    return enough(reading.any_hour, policy) and not any(enough(sell, policy) for sell in others)
+    """True where one sale sold enough at some moment of the day, and more than the pieces, and a sale now,
+    after an hour and after a day did not."""
+    in_pieces_bps = reading.pieces.share_bps if isinstance(reading.pieces, Sale) else 0
+    return (
+        isinstance(reading.any_hour, Sale)
+        and enough(reading.any_hour, policy)
+        and reading.any_hour.share_bps > in_pieces_bps
+        and not any(enough(sell, policy) for sell in reading.single_sells())
+    )
 
 
 def sells_by_second_route_only(reading: VenueReading, policy: Policy) -> bool:

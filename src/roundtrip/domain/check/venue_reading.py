@@ -96,7 +96,8 @@ class VenueReading:
     """The loss of a round trip so small that it does not move the price; None: not tried, or
     refused."""
     first_tax_bps: int | Missing = 0
-    """What a curve takes of a new wallet's buy in a launch's first seconds, at the pinned block."""
+    """What a curve takes of a new wallet's buy in a launch's first seconds, at the pinned block: it counts
+    where it exceeds the measured fees."""
     impact_bps: int | Missing | None = None
     """How much less one paid unit buys at this size than in a small buy."""
     most_gas: int = 0
@@ -130,10 +131,7 @@ def pool_keep_bps(fee_pips: int) -> int:
 def read_venue(
     venue: VenueEvidence, policy: Policy, launch: AnyLaunch | Missing | None = None
 ) -> VenueReading:
-    """Reads the figures of one venue. A result that is unknown or was not tried stays Missing.
-
-    In a launch's first seconds the curve's snipe tax counts where it exceeds the measured fees.
-    """
+    """Reads the figures of one venue. A result that is unknown or was not tried stays Missing."""
     status, may_be, size = _status(venue)
     if status != "bought" or size is None:
         return _read_without_buy(venue, status, may_be)
@@ -146,22 +144,21 @@ def read_venue(
             == (at, delay_s, share_bps, seller)
         ]
 
-    bought, small = _buy(venue, size), _buy(venue, "thousandth")
+    bought, small = _buy(venue, size), _buy(venue, _LEAST)
     assert isinstance(bought, CompletedBuy)
     moments = (policy.later_s, policy.hour_s, policy.day_s)
-    later = (results(at_s, BPS) or results(at_s, policy.most_bps) for at_s in moments[1:])
-    hour, day = (_where_bought(found)[0] for found in later)
+    hour, day = (
+        _where_bought(results(at_s, BPS) or results(at_s, policy.most_bps))[0] for at_s in moments[1:]
+    )
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
     nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
-    tenths, fiftieths = (_worst(results(policy.day_s, BPS, way)) for way in ("pieces", "small pieces"))
-    pieces, in_fifty = _most_pieces(tenths, fiftieths)
-    measured = _fees(results(moments[0], policy.most_bps, at="thousandth"))
-    measured = small if isinstance(small, Missing) else measured
+    pieces, in_fifty = _most_pieces(*(_worst(results(policy.day_s, BPS, way)) for way in _PIECES))
+    fees = small if isinstance(small, Missing) else _fees(results(moments[0], policy.most_bps, at=_LEAST))
     main = MainSells(_worst(full), _worst(hour), _worst(day), _held_later_bps(bought))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
         status="bought",
-        pool_fee_bps=_pool_fee(venue, measured, _worst(full)),
+        pool_fee_bps=_pool_fee(venue, fees, _worst(full)),
         rival_hook=venue.venue.rival_hook(),
         brought_raw=brought_raw(venue),
         closing=_is_closing(venue),
@@ -185,12 +182,16 @@ def read_venue(
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
         much_gas=_worst(results(policy.later_s, BPS, "much gas")),
         large=_worst(results(policy.later_s, policy.most_bps, at="large")),
-        fees_bps=measured,
+        fees_bps=fees,
         first_tax_bps=_first_tax(venue.venue, launch),
         impact_bps=_impact(bought, _smallest(venue, size)),
         most_gas=_most_gas(venue, size),
         crowd=crowd if isinstance(crowd, CrowdReading) else None,
     )
+
+
+_PIECES = ("pieces", "small pieces")
+_LEAST: Size = "thousandth"
 
 
 def _is_closing(venue: VenueEvidence) -> bool:

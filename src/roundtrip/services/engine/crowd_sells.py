@@ -301,8 +301,9 @@ def _kept_of_most_bps(crowd: Crowd, number: int) -> int:
     that is within a hundredth, or not known."""
 
     def arrived_bps(outcome: TradeOutcome) -> int:
-        is_known = isinstance(outcome, CrowdSale) and outcome.given_raw > 0
-        return outcome.received_raw * BPS // outcome.given_raw if is_known else 0
+        if not isinstance(outcome, CrowdSale) or outcome.given_raw <= 0:
+            return 0
+        return outcome.received_raw * BPS // outcome.given_raw
 
     own_bps = arrived_bps(crowd.trades[number].outcome)
     most_bps = max(arrived_bps(trade.outcome) for trade in crowd.trades)
@@ -351,8 +352,7 @@ def _isolations_of(
     kept_bps: int,
 ) -> Iterator[Isolation]:
     """``kept_bps``: how much of its buys arrived, as a share of what arrived of others'."""
-    policy, wallet = run.means.policy, trade.wallet
-    size, main, main_sells = main_trade
+    policy, wallet, (size, main, main_sells) = run.means.policy, trade.wallet, main_trade
     main_wei = size_wei(size, policy)
     member = next((m for m in (*sells.members, *recalled) if m.wallet == wallet), None)
 
@@ -361,17 +361,9 @@ def _isolations_of(
 
     def tries(part_bps: int) -> tuple[Attempt, ...]:
         amounts = _main_amounts(main, main_sells, policy)
-        less_bps = kept_bps * part_bps // BPS * _CAREFUL_BPS // BPS
-        shares_bps = (part_bps,) if kept_bps == BPS else (part_bps, less_bps)
-        attempts = tuple(
-            Attempt(at_s, max(1, raw * share_bps // BPS))
-            for at_s, raw in amounts.items()
-            for share_bps in shares_bps
-        )
-        last_s, last_raw = max(amounts.items())
-        last_raw = max(1, last_raw * part_bps // BPS)
-        rest = part_attempts(last_s, last_raw, run.setting.policy) if _arrives_short(trade) else ()
-        return attempts + rest
+        last_raw = max(1, amounts[policy.day_s] * part_bps // BPS)
+        rest = part_attempts(policy.day_s, last_raw, run.setting.policy) if _arrives_short(trade) else ()
+        return _attempts(amounts, part_bps, kept_bps) + rest
 
     held_raw = left_raw(_last_s(wallet, policy)) if member is None else member.held_raw
     bought_raw = held_raw * BPS // max(1, _kept_bps(main, _last_s(wallet, policy), policy))
@@ -410,6 +402,18 @@ def _isolations_of(
         else:
             other, attempt = changed[choice]
             yield isolate(choice, other, (attempt,))
+
+
+def _attempts(amounts: dict[int, int], part_bps: int, kept_bps: int) -> tuple[Attempt, ...]:
+    """Sells of a part of these amounts, by their moments; where less than all arrived, also of so much
+    less."""
+    less_bps = kept_bps * part_bps // BPS * _CAREFUL_BPS // BPS
+    shares_bps = (part_bps,) if kept_bps == BPS else (part_bps, less_bps)
+    return tuple(
+        Attempt(at_s, max(1, raw * share_bps // BPS))
+        for at_s, raw in amounts.items()
+        for share_bps in shares_bps
+    )
 
 
 def _change_each(

@@ -76,7 +76,7 @@ def test_the_sales_are_spread_evenly_over_the_day(place: VenuePlace) -> None:
     assert (sales[0], sales[-1], len(sales)) == (POLICY.later_s, POLICY.day_s, 10)
     assert {later - earlier for earlier, later in pairwise(sales)} <= {9598, 9599}
     assert seconds_of(plan, "approve-") == [POLICY.later_s - ENVIRONMENT.approved_s]
-    assert piece_moments_s(POLICY) == sales
+    assert piece_moments_s(POLICY, POLICY.pieces) == sales
 
 
 def test_the_buyer_approves_all_and_sells_tenths_of_it_without_a_look_at_the_token() -> None:
@@ -100,6 +100,24 @@ def test_a_node_would_run_it_even_if_every_sale_burns_all_its_gas() -> None:
     assert start_wei - PAID_WEI > burned_wei
 
 
+def test_fifty_pieces_are_sold_over_the_day_and_a_node_would_run_them() -> None:
+    plan = sold_by(WETH, replace(PIECES, seller="small pieces"))
+    sales = seconds_of(plan, "sell-")
+    assert (sales[0], sales[-1], len(sales)) == (POLICY.later_s, POLICY.day_s, 50)
+    assert sum(step.gas_limit for step in steps_of(plan)) < _NODES_GAS
+
+
+def test_at_any_hour_all_of_it_is_tried_at_ten_moments_and_the_money_is_read_after_each() -> None:
+    plan = sold_by(WETH, replace(PIECES, seller="any hour"))
+    buyer, _ = who_trades(plan)
+    _, whole = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, BOUGHT, buyer)
+    sells = [step for step in steps_of(plan) if step.label.startswith("sell-")]
+    assert {(step.sender, step.call) for step in sells} == {(buyer, whole)}
+    assert seconds_of(plan, "sell-") == piece_moments_s(POLICY, 10)
+    after = [step.label for step in steps_of(plan) if step.label.startswith("after-")]
+    assert after == [*(f"after-{n}-quote" for n in range(10)), "after-token"]
+
+
 def test_in_a_pool_with_a_strangers_hook_no_piece_may_take_more_gas_than_others() -> None:
     hooked = replace(ETH, venue=replace(ETH.venue, hook=Address("0x" + "77" * 18 + "00c8")))
     assert hooked.venue.rival_hook()
@@ -111,7 +129,7 @@ def test_in_a_pool_with_a_strangers_hook_no_piece_may_take_more_gas_than_others(
 
 @given(st.integers(1, 10**30))
 def test_the_pieces_are_equal_and_the_last_takes_the_rest(raw: int) -> None:
-    pieces = piece_amounts(raw, POLICY)
+    pieces = piece_amounts(raw, POLICY.pieces)
     assert sum(pieces) == raw
     assert all(piece > 0 for piece in pieces)
     assert len(pieces) == (10 if raw >= 10 else 1)

@@ -231,8 +231,8 @@ def test_who_pays_and_gets_nothing_is_told_so() -> None:
     assert seen(evidence(venue(), no_trade(LIQUID, keeping_buys()))) == ("ok", "ok")
 
 
-def test_a_refused_sell_from_another_wallet_does_not_lower_the_level() -> None:
-    assert seen(evidence(venue(cells(handed_on=NO_MONEY)))) == ("ok", "ok")
+def test_a_sell_that_only_the_buyer_can_make_lowers_the_level() -> None:
+    assert seen(evidence(venue(cells(handed_on=NO_MONEY)))) == ("ok", "warn")
 
 
 # --- which venue decides --------------------------------------------------------------------------

@@ -128,8 +128,8 @@ def test_each_try_keeps_one_difference() -> None:
     )
     usual = replace(
         drawn_wallet,
-        size_wei=5 * 10**16,
-        again_wei=5 * 10**16,
+        size_wei=75 * 10**15,
+        again_wei=25 * 10**15,
         tip_wei=0,
         approves_all=False,
         share_bps=BPS,
