@@ -96,7 +96,7 @@ class Met:
     sales over a day (``pieces``), fifty (``small pieces``), one sale at ten moments (``any hour``) and the
     other router (``route``) where no single sale surely sold half. ``kept_to_buyer``: another wallet could
     not sell half of what the buyer sent it, and ``little_gas_only``: a sale with much gas was refused, where
-    the buyer's own went through.
+    the buyer's own went through. ``sell_gas``: the most gas of a sale.
     ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is lost here of what was bought where it
     is cheapest. ``beside_trap``: the pool where it is cheapest takes no sell. ``large_refused``: ten times
     the probe was bought and not sold. ``keeps``: a buy was paid for and brought nothing. ``passed_raw``: what
@@ -125,6 +125,7 @@ class Met:
     beside_trap: bool = False
     kept_to_buyer: bool = False
     little_gas_only: bool = False
+    sell_gas: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,7 @@ class PoolTrader:
     ) -> None:
         self._chain = chain
         self._ladder = ladder
+        self._sell_gas = 0
         self._pool = pool
         hook = chain.hooks[f"{pool.hook}_{pool.quote}"] if pool.hook else ZERO
         self._place = PoolSpec(pool.quote, pool.key_fee(), pool.version, pool.tick_spacing, hook)
@@ -234,7 +236,7 @@ class PoolTrader:
             return Met(
                 self._pool, size, sells, {}, parts, main.bought_raw * SIZES[size], 0, passed_raw,
                 small_loss_bps, impact_bps, self._large_refused(), kept_to_buyer=beside[0],
-                little_gas_only=beside[1],
+                little_gas_only=beside[1], sell_gas=self._sell_gas,
             )  # fmt: skip
         return Met(self._pool, keeps=self._keeps)
 
@@ -517,6 +519,7 @@ class PoolTrader:
         done = wallet.receipt(sent)
         if not done.ok:
             return 0, 0
+        self._sell_gas = max(self._sell_gas, done.gas_used)
         gas_wei = done.gas_wei if self._paid_out_in == "eth" else 0
         back_raw = wallet.money(self._paid_out_in) - before + gas_wei
         return held_raw - wallet.tokens(chain.token), back_raw

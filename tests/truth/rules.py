@@ -11,6 +11,7 @@ from roundtrip_development.devnet.stories import PoolPlan
 from truth.reality import BPS, DAY_S, DELAYS_S, HOUR_S, SOON_S, CrowdOutcome, Met, Sale, Way
 
 WARN_BPS, DANGER_BPS, HALF_BPS, TOLL_BPS, HOOK_MARGIN_BPS = 1500, 5000, 5000, 1000, 100
+CROWD_GAS = 3_000_000
 CROWD_MARGIN_BPS, SHORT_BPS = 500, 1000
 """A wallet met something else where it loses so much more, or so much of what it asked is not sold."""
 ROUNDING_BPS = 1
@@ -83,7 +84,7 @@ def all_is_well(met: Met) -> bool:
     whole = all(sale is not None and sale.whole() for sale in met.sells.values())
     # What the token gives its holders back in a sale looks like a part that was not sold.
     whole = whole and all(sale is not None and not _is_short(sale) for sale in met.second.values())
-    whole = whole and not (met.kept_to_buyer or met.little_gas_only)
+    whole = whole and not (met.kept_to_buyer or met.little_gas_only or met.sell_gas > CROWD_GAS)
     return whole and worst < WARN_BPS + ROUNDING_BPS and differing(met) != {True}
 
 
@@ -178,7 +179,8 @@ def _costs(met: Met, slack_bps: int, keep_slack_bps: int) -> set[Verdict]:
         return {(max(parts, key=lambda code: parts[code]), level)}
     if keep >= TOLL_BPS:
         return {("toll_pool", "warn")}
-    is_kept = met.kept_to_buyer or met.little_gas_only
+    # With sales that use more gas, fewer than half of the crowd fit into what a node simulates.
+    is_kept = met.kept_to_buyer or met.little_gas_only or met.sell_gas > CROWD_GAS
     if met.size != "probe" or met.large_refused or met.beside_trap or is_kept or _group(met, slack_bps) != 0:
         return {("ok", "warn")}
     return {("ok", "warn" if differs else "ok") for differs in differing(met)}

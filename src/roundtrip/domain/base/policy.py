@@ -95,7 +95,7 @@ class Policy:
     """The bounds of the drawn times before each block of the crowd's buys."""
     crowd_depth_divisor: int = 10
     """Together the crowd buys for at most this part of the venue's depth."""
-    crowd_gas_limit: int = 1_000_000
+    crowd_gas_limit: int = 3_000_000
     """The most gas of one of the crowd's buys or sells."""
     crowd_gas: int = 48_000_000
     """The most gas that the crowd's buys and sells may use together. Nodes allow one simulation 50 M."""

@@ -101,7 +101,7 @@ class CrowdFinding:
 class CrowdReading:
     """The crowd of a venue. ``trapped``: wallets that bought there cannot sell, and could not have known.
     ``loss_bps``: the most that such a wallet loses. ``differing``: how many met something else; ``traded``:
-    how many of the ``drawn`` ones bought; ``starved``: how many had too little gas. ``largest_wei``: the
+    how many of the ``drawn`` ones bought. ``largest_wei``: the
     largest size that sold in one sale; 0: none. ``refused``: how many bought and could not sell half of what
     they asked for; ``sold``: how many could."""
 
@@ -114,16 +114,14 @@ class CrowdReading:
     largest_wei: int
     refused: int
     sold: int
-    starved: int = 0
 
     def warns(self) -> bool:
         """True where any wallet met something else, or fewer than half could trade: they found nothing."""
         return self.differing > 0 or self.is_thin()
 
     def is_thin(self) -> bool:
-        """True where fewer than half traded, of the drawn wallets that had enough gas: a token that uses much
-        gas is no trap."""
-        return 2 * self.traded < self.drawn - self.starved
+        """True where fewer than half traded, for whatever reason: a token may burn gas to keep them away."""
+        return 2 * self.traded < self.drawn
 
     def trap(self) -> CrowdFinding | None:
         """The finding that makes it a trap."""
@@ -202,7 +200,6 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         largest_wei=_largest_wei(crowd),
         refused=sum(_is_refused(trade) for trade in crowd.trades),
         sold=sum(_sold_half(trade.outcome) for trade in crowd.trades),
-        starved=sum(trade.outcome == NotTried("gas") for trade in crowd.trades),
     )
 
 

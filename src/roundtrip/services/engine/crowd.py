@@ -271,10 +271,10 @@ class CrowdPart:
 
 
 WHOLE_CROWD = CrowdPart()
-MAX_PARTS = 3
-"""So every wallet trades in the company of eight others at least, the main wallet included: some tokens
-refuse whoever sells after others. A token that uses too much gas for that is not judged. What data costs is
-not the token's doing, and adds parts."""
+MAX_PARTS = 6
+"""So every wallet trades in the company of four others at least, the main wallet included: some tokens refuse
+whoever sells after others. A token that uses too much gas for that is not judged. What data costs is not the
+token's doing, and adds parts."""
 _SMALL_CALLS, _SMALL_GAS = 8, 60_000
 """A wallet's calls beside its trades and its approval of the token, and what each uses."""
 _POOL_USED_BPS = 8000

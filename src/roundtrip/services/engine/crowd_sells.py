@@ -39,8 +39,8 @@ from .session import CheckSession, PlanResult, VenueTrial
 _MIN_BUY_GAS, _MIN_SELL_GAS = 300_000, 400_000
 _DRIFT_DIVISOR = 1000
 """Each sells this part less of what it was seen to hold, where balances change while others trade."""
-_GENEROUS = 3
-"""Every third wallet sells with all the gas that it may: some tokens sell only where little is left."""
+_GENEROUS, _GENEROUS_GAS = 3, 1_000_000
+"""Every third wallet sells with so much gas at least: some tokens sell only where little is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def choose_sellers(
         buy_gas = min(trader.gas_limit(), max(_MIN_BUY_GAS, buys.gas * 3 // 2))
         sell_gas = min(trader.gas_limit(), max(_MIN_SELL_GAS, buys.gas * 3))
         if wallet.nonce % _GENEROUS == 0:
-            sell_gas = trader.gas_limit()
+            sell_gas = max(sell_gas, min(trader.gas_limit(), _GENEROUS_GAS))
         kept_bps = _kept_bps(main, _last_s(wallet, policy), policy)
         held_raw = buys.received_raw * kept_bps // BPS
         members.append(Member(number, wallet, held_raw, buy_gas, sell_gas))

@@ -27,7 +27,7 @@ def buy(gas: int, approve_gas: int = 46_000) -> CompletedBuy:
         (150_000, 1_200_000, 2),
         (300_000, 160_000, 1),
         (980_000, 46_000, 3),
-        (2_650_000, 46_000, 3),
+        (2_650_000, 46_000, 6),
         (16_000_000, 46_000, 0),
     ],
     ids=["ordinary", "a dear approval", "some gas", "0.85 M a transfer", "2.5 M", "all it may"],
@@ -45,7 +45,7 @@ def test_the_parts_follow_the_gas_that_the_main_wallet_used(gas: int, approve_ga
         (1_139_000, 4_000_000, 1_200_000, 26),
     ],
 )
-def test_what_data_costs_adds_parts_and_what_the_token_does_none_beyond_three(
+def test_what_data_costs_adds_parts_and_what_the_token_does_none_beyond_six(
     data_gas: int, gas: int, approve_gas: int, parts: int
 ) -> None:
     """So a token cannot have each wallet trade alone."""
