@@ -14,7 +14,7 @@ from roundtrip_development.devnet.stories import STORIES, PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.gathering import gather_evidence
-from support.wallet import Fill, Wallet
+from support.wallet import Fill, Wallet, calldata
 
 PROBE_WEI = 10**17
 DELAYS_S = (13, 3600, 86_400)
@@ -33,6 +33,8 @@ class Reality:
     large_refused: bool
     ten: Fill | None = None
     """Ten sales over a day, tried where no single one sold half."""
+    kept_to_buyer: bool = False
+    """A wallet that got all of it from the buyer could not sell half, where the buyer could sell it."""
 
     def loss_bps(self, delay_s: int, share_bps: int = 10_000) -> int | None:
         return self._loss_bps(self.sells[delay_s, share_bps])
@@ -85,9 +87,20 @@ def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: in
     ten = None
     if sells and max(fill.sold_raw / fill.held_raw for fill in sells.values()) < 0.4999:
         ten = _sold_in_ten(rpc, wallet, token, pool)
+    is_kept = bool(sells) and sells[13, 10_000].ok and _is_kept_to_buyer(rpc, built, wallet, token, pool)
     rpc.call("evm_revert", before)
     large_refused, small_loss, impact = other_sizes(rpc, built, wallet, token, pool, amount_raw, bought)
-    return Reality(amount_raw, bought, sells, small_loss, impact, large_refused, ten)
+    return Reality(amount_raw, bought, sells, small_loss, impact, large_refused, ten, is_kept)
+
+
+def _is_kept_to_buyer(rpc: SyncRpc, built: Built, wallet: Wallet, token: str, pool: PoolPlan) -> bool:
+    other, held = Wallet(rpc, built.contracts, f"handed {token} {pool.fee_pips}"), wallet.tokens(token)
+    if not wallet.send(token, calldata("transfer(address,uint256)", other.address, held)).ok:
+        return False
+    now = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+    rpc.call("evm_setNextBlockTimestamp", now + 13)
+    rpc.call("evm_mine")
+    return not other.sell(token, pool.quote, pool.fee_pips, held // 2, pool.version).ok
 
 
 def other_sizes(
@@ -163,7 +176,7 @@ def expected(story: Story, found: list[Reality]) -> tuple[str, str]:
         if best.impact_bps > fees:
             return "thin_pool", level
         return ("heavy_fees" if worst >= 5000 else "high_fees"), level
-    steady = not best.large_refused and all(best.sold_all(d) for d in DELAYS_S)
+    steady = not best.large_refused and not best.kept_to_buyer and all(best.sold_all(d) for d in DELAYS_S)
     return "ok", "ok" if steady else "warn"
 
 

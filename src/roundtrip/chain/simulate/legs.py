@@ -222,7 +222,7 @@ def _transfer_and_sell_blocks(
     handed_raw, sold_raw = amounts_raw
     receiver, policy = environment.receiver, setting.policy
     transfer_call = Call(setting.token, abi.call(erc20.TRANSFER, receiver, handed_raw))
-    transfer = SimulatedStep("transfer", environment.buyer, transfer_call, policy.transfer_gas_limit)
+    transfer = SimulatedStep("transfer", environment.buyer, transfer_call, policy.hand_on_gas_limit)
     before = quote_read("handed", place, setting, environment, receiver)
     limits = _sell_limits(place, setting, environment, probe)
     approvals, sells = sell_steps(place, setting, environment, receiver, sold_raw, limits)

@@ -154,7 +154,7 @@ def handed_plan(
     transfer_call = Call(setting.token, abi.call(erc20.TRANSFER, receiver, max(1, bought.received_raw)))
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     steps = (
-        SimulatedStep("transfer", environment.buyer, transfer_call, policy.transfer_gas_limit),
+        SimulatedStep("transfer", environment.buyer, transfer_call, policy.hand_on_gas_limit),
         token_read("handed-token", setting, environment, receiver),
         *_pool_reads(place, setting, environment),
     )

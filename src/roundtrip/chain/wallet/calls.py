@@ -433,7 +433,7 @@ def passed_on_plan(
     """The calls, and later a transfer of what they brought to another wallet."""
     transfer = erc20.plan_transfer(setting.token, environment.receiver, max(1, held_raw))
     steps = (
-        SimulatedStep("transfer", wallet_calls.wallet, transfer, setting.policy.transfer_gas_limit),
+        SimulatedStep("transfer", wallet_calls.wallet, transfer, setting.policy.hand_on_gas_limit),
         token_read("handed-token", setting, environment, environment.receiver),
     )
     first = _first_block(wallet_calls, setting.policy, environment)

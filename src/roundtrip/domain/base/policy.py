@@ -73,7 +73,9 @@ class Policy:
     approve_gas_limit: int = 300_000
     read_gas_limit: int = 300_000
     """Limits what a hostile token can return: memory for about 370 KB costs this much gas."""
-    transfer_gas_limit: int = 3_000_000
+    transfer_gas_limit: int = 1_200_000
+    hand_on_gas_limit: int = 3_000_000
+    """For the transfer to a wallet that then sells: as much as a sale may use."""
 
     crowd_sizes_wei: tuple[tuple[int, int], ...] = (
         (10**16, 2 * 10**16),

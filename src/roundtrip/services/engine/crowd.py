@@ -321,6 +321,14 @@ def fit_attempts(run: CheckSession) -> Policy:
     return replace(policy, nearly_rounds=max(1, rounds))
 
 
+def fits_small_pieces(run: CheckSession) -> bool:
+    """Whether one simulation has the gas for as many small sales: where data costs much gas it has not."""
+    return (
+        run.means.policy.small_pieces * (data_gas(run) + _ATTEMPT_GAS)
+        <= pool_gas(run) * _POOL_USED_BPS // BPS
+    )
+
+
 _ATTEMPT_GAS = 200_000
 """What an attempt to sell uses beside the gas for its data, of most tokens."""
 

@@ -68,7 +68,7 @@ def _plan_isolation(
         for probe in nearly_all_probes(policy, size, venue, reading):
             plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         if needs_pieces(reading, policy):
-            for probe in other_way_probes(policy, size, trial.place.venue):
+            for probe in other_way_probes(run, size, trial.place.venue):
                 plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
         main = trial.completed_buy(size)
         parts = _parts(sold.crowds, number, "crowd")

@@ -21,6 +21,7 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.venue_code import enough, stops_selling
 from roundtrip.domain.check.venue_reading import VenueReading
 
+from .crowd import fits_small_pieces
 from .session import CheckSession, PlanResult, VenueTrial
 
 
@@ -29,13 +30,14 @@ def pieces_probe(policy: Policy, size: Size) -> Probe:
     return Probe(size, policy.day_s, BPS, 0, "pieces")
 
 
-def other_way_probes(policy: Policy, size: Size, venue: Venue) -> list[Probe]:
+def other_way_probes(run: CheckSession, size: Size, venue: Venue) -> list[Probe]:
     """The ways to sell it that are tried where no single sale sells enough."""
+    policy = run.means.policy
     whole = pieces_probe(policy, size)
-    probes = [whole, replace(whole, seller="small pieces"), replace(whole, seller="any hour")]
+    probes = [whole, replace(whole, seller="any hour")]
     if venue.traits.second_route:
         probes.append(Probe(size, policy.later_s, BPS, 0, "second route"))
-    return probes
+    return [*probes, replace(whole, seller="small pieces")] if fits_small_pieces(run) else probes
 
 
 def beside_probes(policy: Policy, size: Size) -> list[Probe]:

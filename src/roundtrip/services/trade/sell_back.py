@@ -147,7 +147,8 @@ class SellBackResult:
         for way, venue, reading in readings:
             probes += [(way, probe) for probe in nearly_all_probes(policy, "probe", venue, reading)]
             if not taking and needs_pieces(reading, policy):
-                probes += [(way, probe) for probe in other_way_probes(policy, "probe", way.place.venue)]
+                run = self.brought.buy_round.run
+                probes += [(way, probe) for probe in other_way_probes(run, "probe", way.place.venue)]
         return probes
 
     def with_cells(self, more: Mapping[SellWay, tuple[ProbeCell, ...]]) -> "SellBackResult":
@@ -283,13 +284,16 @@ async def _sell_in_part(
 def _fitting(
     wallet_calls: WalletCalls, result: SellBackResult, gas: int
 ) -> tuple[list[tuple[SellWay, Probe]], bool]:
-    """The probes of the second batch, and whether ``gas`` allows all of them: pieces always fit."""
-    probes, a_run = result.more_probes(), sum(wallet_calls.gas_limits)
+    """The probes of the second batch, and whether ``gas`` allows all. Ten pieces always fit, and sells
+    of nearly all come before the other ways."""
+    order = ("pieces", "nearly all")
+    probes = sorted(
+        result.more_probes(), key=lambda of: order.index(of[1].seller) if of[1].seller in order else 2
+    )
+    a_run, pieces = sum(wallet_calls.gas_limits), sum(probe.seller == "pieces" for _, probe in probes)
     used = len(result.ways) * _gas_of_sells(wallet_calls.gas_limits, _policy(result.brought))
-    if used + len(probes) * a_run <= gas or not a_run:
-        return probes, True
-    pieces = [(way, probe) for way, probe in probes if probe.seller == "pieces"]
-    return pieces, len(pieces) == len(probes)
+    fitting = max(pieces, (gas - used) // a_run) if a_run else len(probes)
+    return probes[:fitting], fitting >= len(probes)
 
 
 def _read_cells(runs: list[_SellBackRun], results: list[PlanResult]) -> dict[SellWay, tuple[ProbeCell, ...]]:
