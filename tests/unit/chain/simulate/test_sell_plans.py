@@ -251,13 +251,26 @@ def test_approvals_carry_half_as_much_gas_again_as_was_measured(
     assert ENVIRONMENT.approve_gas_limit == 300_000
 
 
-@pytest.mark.parametrize("probe", [HALF, SLIVER, HANDED, HANDED_HALF])
+@pytest.mark.parametrize("probe", [HALF, SLIVER])
 @pytest.mark.parametrize("ladder", [(), (2**24,), (5 * 10**5, 10**6, 2 * 10**6)])
-def test_a_part_and_a_receivers_sell_are_tried_under_two_limits_whatever_the_environment_has(
+def test_a_part_is_tried_under_two_limits_whatever_the_environment_has(
     probe: Probe, ladder: tuple[int, ...]
 ) -> None:
     environment = replace(ENVIRONMENT, sell_gas_ladder=ladder)
     assert limits(sold_by(WETH, probe, environment=environment), "sell") == PART_LADDER
+
+
+@pytest.mark.parametrize("probe", [HANDED, HANDED_HALF])
+@pytest.mark.parametrize(("ladder", "tried_under"), [((), LADDER), ((5 * 10**5, 10**6), [5 * 10**5, 10**6])])
+def test_a_receivers_sell_is_tried_under_the_limits_of_the_buyers(
+    probe: Probe, ladder: tuple[int, ...], tried_under: list[int]
+) -> None:
+    environment = replace(ENVIRONMENT, sell_gas_ladder=ladder)
+    assert limits(sold_by(WETH, probe, environment=environment), "sell") == tried_under
+
+
+def test_a_sell_with_much_gas_has_what_a_transaction_may_have() -> None:
+    assert limits(sold_by(WETH, replace(WHOLE, seller="much gas")), "sell") == [2**24]
 
 
 # --- what is held when it is sold ------------------------------------------------------------------
@@ -305,15 +318,15 @@ def test_the_receiver_is_handed_all_and_sells_all_or_half_of_it_in_a_later_block
     buyer, receiver = who_trades(plan)
     assert labels(plan, 1) == ["transfer"]
     assert labels(plan, 0) == SOLD_LABELS["weth"]
-    assert labels(plan, 2) == ["handed-quote", "approve-0", *tried(2), "after-token"]
+    assert labels(plan, 2) == ["handed-quote", "approve-0", *tried(4), "after-token"]
     assert [block.delay_s for block in plan.blocks] == [1, POLICY.later_s, POLICY.later_s]
     (transfer,), rest = plan.blocks[1].steps, plan.blocks[2].steps
-    assert (transfer.sender, transfer.gas_limit) == (buyer, POLICY.transfer_gas_limit)
+    assert (transfer.sender, transfer.gas_limit) == (buyer, POLICY.hand_on_gas_limit)
     assert (transfer.call.to, transfer.call.data) == (TOKEN, abi.call("0xa9059cbb", receiver, BOUGHT))
-    assert limits(plan, "sell") == PART_LADDER
+    assert limits(plan, "sell") == LADDER
     approve, sell = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, amount, receiver)
     trades = [step for step in rest if step.label.startswith(("approve", "sell"))]
-    assert [step.call for step in trades] == [approve, sell, sell]
+    assert [step.call for step in trades] == [approve, *[sell] * 4]
     assert {step.sender for step in trades} == {receiver}
     for looks in (step for step in rest if step.label.endswith("-quote")):
         assert (looks.sender, looks.call.data) == (READER, abi.call("0x4d2301cc", receiver))
@@ -332,7 +345,7 @@ def test_what_was_bought_at_one_place_may_be_sold_at_another(place: VenuePlace, 
 
 
 @pytest.mark.parametrize(
-    ("probe", "tried_under"), [(WHOLE, LADDER[:3]), (HALF, [3_000_000]), (HANDED, [3_000_000])]
+    ("probe", "tried_under"), [(WHOLE, LADDER[:3]), (HALF, [3_000_000]), (HANDED, LADDER[:3])]
 )
 def test_in_a_strangers_hook_nothing_is_tried_under_more_than_anybody_pays(
     probe: Probe, tried_under: list[int]
