@@ -33,11 +33,14 @@ def with_exits(
     judged = list(readings)
     for number, reading in enumerate(readings):
         if number != cheapest and reading.status == "bought":
-            lost = _loss_bps(evidence, cheapest, number, policy)
+            venue = evidence.venues[number]
+            lost = _loss_bps(evidence, cheapest, number, venue.crossed, policy)
+            large = _loss_bps(evidence, cheapest, number, venue.crossed_large, policy)
             cross_venue_loss_bps = lost if sells is False or lost == 0 else _UNSURE
             judged[number] = replace(
                 reading,
                 cross_venue_loss_bps=cross_venue_loss_bps,
+                cross_venue_large_loss_bps=large if isinstance(large, int) and venue.crossed_large else None,
                 trap_beside=cheapest if sells is False else None,
             )
     return tuple(judged)
@@ -77,8 +80,9 @@ def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:
     return False if unknown is None else unknown
 
 
-def _loss_bps(evidence: Evidence, cheapest: int, number: int, policy: Policy) -> int | Missing:
-    outcome: CellOutcome | None = evidence.venues[number].crossed
+def _loss_bps(
+    evidence: Evidence, cheapest: int, number: int, outcome: CellOutcome | None, policy: Policy
+) -> int | Missing:
     if isinstance(outcome, Missing):
         return outcome
     if not isinstance(outcome, Sold):

@@ -101,9 +101,9 @@ class CrowdFinding:
 class CrowdReading:
     """The crowd of a venue. ``trapped``: wallets that bought there cannot sell, and could not have known.
     ``loss_bps``: the most that such a wallet loses. ``differing``: how many met something else; ``traded``:
-    how many of the ``drawn`` ones bought. ``largest_wei``: the
-    largest size that sold in one sale; 0: none. ``refused``: how many bought and could not sell half of what
-    they asked for; ``sold``: how many could."""
+    how many of the ``drawn`` ones bought, for ``traded_wei`` together. ``largest_wei``: the largest size that
+    sold in one sale; 0: none. ``refused``: how many bought and could not sell half of what they asked for;
+    ``sold``: how many could."""
 
     traded: int
     drawn: int
@@ -114,6 +114,7 @@ class CrowdReading:
     largest_wei: int
     refused: int
     sold: int
+    traded_wei: int = 0
 
     def warns(self) -> bool:
         """True where any wallet met something else, or fewer than half could trade: they found nothing."""
@@ -192,6 +193,7 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
     trapped: bool | Missing = any(map(is_trap, findings))
     return CrowdReading(
         traded=sum(_has_bought(trade.outcome) for trade in crowd.trades),
+        traded_wei=sum(_paid_wei(trade.wallet) for trade in crowd.trades if _has_bought(trade.outcome)),
         drawn=len(crowd.trades),
         differing=len(numbers),
         findings=tuple(findings),
@@ -201,6 +203,10 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         refused=sum(_is_refused(trade) for trade in crowd.trades),
         sold=sum(_sold_half(trade.outcome) for trade in crowd.trades),
     )
+
+
+def _paid_wei(wallet: CrowdWallet) -> int:
+    return wallet.size_wei + wallet.again_wei
 
 
 def _has_bought(outcome: object) -> bool:
@@ -227,7 +233,7 @@ def _node_gap(crowd: Crowd) -> Missing | None:
 
 def _largest_wei(crowd: Crowd) -> int:
     sold = [
-        trade.wallet.size_wei + trade.wallet.again_wei
+        _paid_wei(trade.wallet)
         for trade in crowd.trades
         if _sold_half(trade.outcome) and trade.wallet.way != "pieces" and trade.wallet.share_bps == BPS
     ]

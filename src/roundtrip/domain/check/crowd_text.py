@@ -78,6 +78,16 @@ def victims_text(crowd: CrowdReading | None, loss_bps: int) -> str:
     return ""
 
 
+def looked_text(crowd: CrowdReading) -> str:
+    """The clause for how far the crowd looked, where all met what the main wallet met; empty where none
+    sold, or not all."""
+    if crowd.differing or crowd.is_thin() or not crowd.sold:
+        return ""
+    drawn = format_count(crowd.drawn, "test wallet")
+    together = f"{format_eth(crowd.traded_wei)} together"
+    return f"{crowd.sold} of {drawn} sold it within a day, too ({together})"
+
+
 def differing_text(crowd: CrowdReading, route: str) -> str:
     """The clause for what some wallets met, of a token that is no trap; empty where all met the same.
     ``route``: the name of the venue's second route."""

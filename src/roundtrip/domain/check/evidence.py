@@ -415,8 +415,9 @@ class VenueEvidence:
     transfer behind a buy or a sell, because routers and pools swallow its reason. None: it did not refuse, or
     was not tried. ``carried`` is tried where a hook takes part in swaps; RefusedCall: the token refused the
     transfer. ``crossed``: the outcome of selling here what was bought on the cheapest venue, paid in that
-    venue's quote; None: this venue is the cheapest, or nothing was bought elsewhere. ``short_raw``: how much
-    less than all arrived at a v3 pool when all was sent to it; None: not measured."""
+    venue's quote; None: this venue is the cheapest, or nothing was bought elsewhere; ``crossed_large``: of
+    the large buy. ``short_raw``: how much less than all arrived at a v3 pool when all was sent to it; None:
+    not measured."""
 
     wire: ClassVar[str] = "VenueEvidence"
     venue: Venue
@@ -430,6 +431,7 @@ class VenueEvidence:
     crowd: Crowd | Missing | None = None
     """None: no crowd traded here."""
     short_raw: int | None = None
+    crossed_large: CellOutcome | None = None
 
 
 Caller = Literal[

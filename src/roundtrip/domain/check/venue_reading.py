@@ -49,6 +49,8 @@ class VenueReading:
     """The amount that a buy of the probe's size brings."""
     cross_venue_loss_bps: int | Missing = 0
     """The loss of selling here what was bought on the venue that sells cheapest and refuses the sell."""
+    cross_venue_large_loss_bps: int | None = None
+    """The same of what ``large_wei`` buys there; None: not tried, or not known."""
     trap_beside: int | None = None
     """The index of that venue; None: the cheapest venue takes sells, or that is not known."""
     closing: bool = False

@@ -7,7 +7,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import OtherPool, Venue
 
-from .crowd_text import differing_text, trap_reason, trap_text, victims_text
+from .crowd_text import differing_text, looked_text, trap_reason, trap_text, victims_text
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
 from .refusals import NO_REASON, POOL_GOT_LESS, ROUTER_REASONS, TRANSFER_REFUSED
 from .sales import Sale
@@ -104,7 +104,7 @@ def _venue_sentence(
         _cost_text(code, evidence, venue, reading, policy),
         _later_text(code, reading),
         _snipe_text(evidence, venue),
-        _trap_beside_text(code, evidence, reading),
+        _trap_beside_text(code, evidence, reading, policy),
         _larger_trade_text(reading, policy),
         _other_seller_text(reading, policy),
         _gas_text(reading, policy),
@@ -129,12 +129,17 @@ def _loss_text(loss_bps: int) -> str:
     return f"{'lost' if loss_bps >= 0 else 'gained'} {format_percent(abs(loss_bps))}"
 
 
-def _trap_beside_text(code: str, evidence: Evidence, reading: VenueReading) -> str:
+def _trap_beside_text(code: str, evidence: Evidence, reading: VenueReading, policy: Policy) -> str:
     """Names the venue on which a buy brings most, where it takes no sell; code thin_pool says so itself."""
     if reading.trap_beside is None or (code == "thin_pool" and _is_lost_between_pools(reading)):
         return ""
     trap = evidence.venues[reading.trap_beside].venue
-    return f"; another pool, where a buy brings most, takes no sell: {trap.pool or trap.pool_id}"
+    beside = f"; another pool, where a buy brings most, takes no sell: {trap.pool or trap.pool_id}"
+    large_bps = reading.cross_venue_large_loss_bps
+    if large_bps is None or large_bps < policy.warn_loss_bps:
+        return beside
+    large = format_eth(policy.large_wei)
+    return f"{beside}, and what {large} buys there loses {format_percent(large_bps)} here"
 
 
 def _is_lost_between_pools(reading: VenueReading) -> bool:
@@ -440,7 +445,7 @@ def _crowd_clause(venue: VenueEvidence, reading: VenueReading) -> str:
     """``; a sell ... is refused``, where wallets of the crowd got different results; else empty."""
     if reading.crowd is None:
         return ""
-    clause = differing_text(reading.crowd, venue.venue.traits.second_route)
+    clause = differing_text(reading.crowd, venue.venue.traits.second_route) or looked_text(reading.crowd)
     return f"; {clause}" if clause else ""
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.check.cross_exit import cheapest_of
-from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, VenueEvidence
+from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, Size, VenueEvidence
 from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
@@ -110,8 +110,10 @@ def _cross_plans(
     differs = reading.crowd is not None and reading.crowd.differing > 0
     if takes_sells(reading, run.means.policy) and reading.inconsistent is False and not differs:
         return {}
+    sizes: tuple[Size | None, ...] = (None, "large") if trials[cheapest].completed_buy("large") else (None,)
     return {
-        CrossSell(number, cheapest): cross_plan(run, trials[cheapest], trial)
+        CrossSell(number, cheapest, size): cross_plan(run, trials[cheapest], trial, size)
         for number, trial in enumerate(trials)
         if number != cheapest and trial.main_size() is not None
+        for size in sizes
     }

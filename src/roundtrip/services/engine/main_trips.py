@@ -174,9 +174,11 @@ def _whole(run: CheckSession, size: Size) -> Probe:
     return Probe(size, run.means.policy.later_s, BPS, 0)
 
 
-def cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> Plan:
-    """Plans a buy on the cheapest venue and its sell on this one."""
-    size = cheapest.main_size()
+def cross_plan(
+    run: CheckSession, cheapest: VenueTrial, venue: VenueTrial, of_size: Size | None = None
+) -> Plan:
+    """Plans a buy on the cheapest venue and its sell on this one. ``of_size`` None: the judged one."""
+    size = of_size or cheapest.main_size()
     assert size is not None
     env, probe = run.environments[0], _whole(run, size)
     amount, bought = amount_of_size(run, cheapest, size, env), buy_of_probe(cheapest, probe)
@@ -184,10 +186,10 @@ def cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> Pl
 
 
 def read_crossed(
-    run: CheckSession, cheapest: VenueTrial, venue: VenueTrial, result: PlanResult
+    run: CheckSession, cheapest: VenueTrial, venue: VenueTrial, result: PlanResult, of_size: Size | None
 ) -> CellOutcome:
     """The outcome of ``cross_plan``, paid in the venue's own quote."""
-    size = cheapest.main_size()
+    size = of_size or cheapest.main_size()
     assert size is not None
     if isinstance(result, RefusedCall):
         return replace(result, step="sell")

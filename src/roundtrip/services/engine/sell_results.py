@@ -27,7 +27,7 @@ from .crowd_sells import CrowdSells, Isolation, read_company, read_crowd_sells, 
 from .main_trips import pieces_probe, read_cell, read_crossed
 from .session import CheckSession, PlanResult, VenueTrial
 
-EVIDENCE_SCHEMA = 7
+EVIDENCE_SCHEMA = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,11 @@ class DirectTransfer:
 
 @dataclass(frozen=True, slots=True)
 class CrossSell:
-    """A buy on the cheapest venue, sold on this one."""
+    """A buy on the cheapest venue, sold on this one. ``size`` None: the judged one."""
 
     venue: int
     cheapest: int
+    size: Size | None = None
 
 
 CrowdOf = Literal["crowd", "recalled", "largest"]
@@ -171,21 +172,19 @@ def _read_venue(
     small = results.get(DirectTransfer(number, "thousandth"))
     if small is not None and isinstance(carried, RefusedCall):
         carried = _read_carried(venue, small, "thousandth")
-    crossed = next(
-        (
-            read_crossed(run, venues[sell.cheapest], venue, result)
-            for sell, result in results.items()
-            if isinstance(sell, CrossSell) and sell.venue == number
-        ),
-        None,
-    )
+    crossed = {
+        sell.size: read_crossed(run, venues[sell.cheapest], venue, result, sell.size)
+        for sell, result in results.items()
+        if isinstance(sell, CrossSell) and sell.venue == number
+    }
     is_pulled = pulled is not None and not isinstance(pulled, RefusedCall)
     return replace(
         evidence,
         cells=cells,
         told_on_sell=outcomes.read_told(pulled, "pull") if is_pulled else pulled,  # type: ignore[arg-type]
         carried=carried,
-        crossed=crossed,
+        crossed=crossed.get(None),
+        crossed_large=crossed.get("large"),
         crowd=_read_crowd(run, venue, number, results, crowds),
         short_raw=_read_short(venue, handed, pulled),
     )

@@ -245,6 +245,7 @@ EXAMPLE = dataclasses.replace(
             ),
             crossed=Sold(1, 2, 3, 4, 5, 6, 7, 8),
             short_raw=2,
+            crossed_large=RefusedCall("sell", "no", 1),
             crowd=Crowd(
                 (CrowdTrade(WALLET, CrowdSale(1, 2, 3, 4, 5, 6)), CrowdTrade(WALLET, NotTried("gas"))),
                 (IsolatedTrade(0, "others", NODE),),

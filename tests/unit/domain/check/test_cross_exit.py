@@ -68,6 +68,21 @@ def test_less_than_half_sold_is_no_way_out() -> None:
     assert seen(crossed(BPS, 5000)) == ("ok", "warn")
 
 
+@pytest.mark.parametrize(
+    ("large", "says"),
+    [
+        (None, ""),
+        (RefusedCall("buy", "no", 0), ""),
+        (crossed(8501), ""),
+        (crossed(4000), ", and what 1 eth buys there loses 60.00 % here"),
+        (RefusedCall("sell", "no", 0), ", and what 1 eth buys there loses 100.00 % here"),
+    ],
+)
+def test_what_more_money_loses_on_the_way_out_is_said(large: CellOutcome | None, says: str) -> None:
+    fair = replace(venue(), crossed=crossed(BPS), crossed_large=large)
+    assert f"takes no sell: {TRAP.venue.pool}{says}." in judge(evidence(TRAP, fair), POLICY).verdict.text
+
+
 def test_a_cheaper_pool_that_takes_no_sell_is_named() -> None:
     text = "; another pool, where a buy brings most, takes no sell: "
     assert f"{text}{TRAP.venue.pool}." in judged(crossed(BPS)).verdict.text
