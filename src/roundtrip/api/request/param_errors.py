@@ -103,6 +103,12 @@ def describe_unknown_query(tool: str, names: Sequence[str], name: str) -> str:
     return f"{quote_name(name)} is not a query parameter of {tool}.{guess} {takes}"
 
 
+def describe_repeated_query(name: str, times: int) -> str:
+    """The sentence for a parameter that a query string has several times."""
+    often = "twice" if times == 2 else f"{times:,} times"
+    return f"The query parameter {quote_name(name)} is given {often}. Give it once."
+
+
 def is_unknown_field(message: str) -> bool:
     """Whether a message of ``msgspec.ValidationError`` is about a parameter that is not taken."""
     return message.startswith("Object contains unknown field")
