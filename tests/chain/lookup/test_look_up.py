@@ -116,7 +116,7 @@ async def test_an_address_is_known_however_it_was_copied(
 @pytest.mark.parametrize(
     "written",
     ['"0x{}"', "`0x{}`", "<0x{}>", "is 0x{} safe?", "https://scan.example/token/0x{}?a=1", "eip155:4663:0x{}",
-     "eip155:4663/erc20:0x{}", "ethereum:0x{}@4663", "rhc:0x{}"],
+     "eip155:4663/erc20:0x{}", "ethereum:0x{}@4663", "rhc:0x{}", "scan.example/token/0x{}"],
 )  # fmt: skip
 async def test_an_address_is_taken_out_of_what_is_pasted(
     indexed: Context, built: Built, written: str
@@ -128,7 +128,8 @@ async def test_an_address_is_taken_out_of_what_is_pasted(
 
 
 @pytest.mark.parametrize(
-    "written", ["eip155:1:{}", "eip155:1/erc20:{}", "eth:{}", "https://etherscan.io/a/{}"]
+    "written",
+    ["eip155:1:{}", "eip155:1/erc20:{}", "eth:{}", "https://etherscan.io/a/{}", "etherscan.io/a/{}"],
 )
 async def test_another_chain_is_named(indexed: Context, built: Built, written: str) -> None:
     plain = built.tokens["plain"]
@@ -251,7 +252,20 @@ async def test_a_symbol_finds_the_token_launched_last(read: Context, built: Buil
     assert answer.bearers is not None
     assert (answer.bearers.others, answer.bearers.strangers) == (0, 0)
     assert "identify a token by its address" in answer.text
-    assert (await found(read, "$arc")).address == built.tokens["curve"]
+
+
+@pytest.mark.parametrize("query", ["$arc", "#ARC", '"arc"', "“Arc”", "‘arc’", "«ARC»", '"$arc"'])
+async def test_a_symbol_is_known_however_it_is_written(read: Context, built: Built, query: str) -> None:
+    answer = await found(read, query)
+    assert (answer.kind, answer.address, answer.query) == ("token", built.tokens["curve"], query)
+
+
+async def test_quotes_and_tags_may_be_a_part_of_the_symbol(read: Context, built: Built) -> None:
+    async with read.pool.acquire() as connection:
+        await tokens.keep(connection, Address(built.tokens["swept"]), '"ARC"', "x", 18, 1, 10**6)
+        await tokens.keep(connection, Address(built.tokens["plain"]), "$ARC", "x", 18, 1, 10**6)
+    assert (await found(read, '"arc"')).address == built.tokens["swept"]
+    assert (await found(read, "$arc")).address == built.tokens["curve"], "that of no launch comes later"
 
 
 async def test_of_several_bearers_the_others_are_counted_and_the_oldest_named(

@@ -25,7 +25,8 @@ async def house(indexed: Context) -> AsyncIterator[ConsoleHouse]:
     "text",
     [
         "https://robinhoodchain.blockscout.com/token/{}?tab=token_transfers", "eip155:4663/erc20:{}",
-        "https://dexscreener.com/robinhood/{}", '"{}"',
+        "https://dexscreener.com/robinhood/{}", '"{}"', "robinhood.blockscout.example/token/{}",
+        "https://robinhood.blockscout.example/token/{}?a=" + "x" * 8_000,
         "somebody in a chat wrote that this one is good, " * 4 + "{} \u200b and to buy it now",
     ],
 )  # fmt: skip

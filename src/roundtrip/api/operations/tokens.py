@@ -10,6 +10,7 @@ from roundtrip.services.holders.schema import Holders
 from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
 from roundtrip.services.lookup.explain import explain
 from roundtrip.services.lookup.look_up import find, shared_as
+from roundtrip.services.lookup.look_up_answer import read_pasted_query
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.check_answer import Check
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
@@ -214,6 +215,7 @@ LOOKUPS: tuple[AnyOperation, ...] = (
         lane="checks",
         shared_by=shared_as,
         from_replica=True,
+        rewrite=read_pasted_query,
         errors=("upstream", "budget_spent"),
     ),
 )

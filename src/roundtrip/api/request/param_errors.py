@@ -63,7 +63,7 @@ _BY_NAME: Mapping[str, str] = MappingProxyType(
         "lastEventId": 'must be the id of an event, such as "7.100.3.1760000000.0.9.1760000020"',
         "query": (
             "must be a text of 1 to 80 characters: an address, a transaction's hash or a symbol, "
-            'such as "PEPE"; of a longer link send the address in it'
+            'such as "PEPE"; of up to 8,192, such as a link, if it has one address or hash in it'
         ),
         "rule": 'must be a text of at most 200 characters, such as "any selling over 10 eth"',
         "url": 'must be a text of 1 to 300 characters, such as "https://example.com/alerts"',
