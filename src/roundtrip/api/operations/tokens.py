@@ -15,6 +15,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.check_answer import Check
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
 from roundtrip.services.trade.simulate import simulate
+from roundtrip.services.trade.simulate_params import SentParams
 from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
 from roundtrip.services.verdicts.history import MAX_CHECKS, CheckLine, check_history, list_tokens
 from roundtrip.services.verdicts.news import StreamEvent, plan_stream
@@ -240,6 +241,7 @@ TRADES: tuple[AnyOperation, ...] = (
         errors=("budget_spent",),
         needs_one_of=("to", "calls"),
         rewrite=read_wallet_transaction,
+        rewritten=SentParams,
     ),
     service_operation(
         prepare_buy,
