@@ -169,8 +169,18 @@ async def test_money_and_the_networks_own_contracts(indexed: Context, built: Bui
     router = await found(indexed, built.contracts["universalRouter"])
     assert router.kind == "contract"
     assert "the universal router" in router.text
-    odd = await found(indexed, built.tokens["not_a_token"])
+
+
+@pytest.mark.parametrize("story", ["not_a_token", "loops_on_balance"])
+async def test_what_a_check_calls_no_token_is_none(indexed: Context, built: Built, story: str) -> None:
+    odd = await found(indexed, built.tokens[story])
     assert (odd.kind, odd.token) == ("contract", None)
+    assert "It does not answer as a token." in odd.text
+
+
+@pytest.mark.parametrize("story", ["loops_on_views", "loops_on_transfer", "garbage_text", "megabyte_name"])
+async def test_a_hostile_token_is_a_token(indexed: Context, built: Built, story: str) -> None:
+    assert (await found(indexed, built.tokens[story])).kind == "token"
 
 
 async def test_wallets(indexed: Context, rpc: SyncRpc, built: Built) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from roundtrip.chain.holders.token_views import bytes_or_empty
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base import names
@@ -66,6 +67,7 @@ from roundtrip.store.liquidity.positions import read_removals
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import look_up
 from roundtrip.store.wallets.look_up import Bearers, LaunchFound
+from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import quote_name
 
 _KEYLESS: dict[Address, str] = {
@@ -109,8 +111,10 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
     entities = KnownEntities()
     question = build_token_question(address, entities, head, limit)
     code_call = RpcCall("eth_getCode", [address, {"blockHash": head.hash}])
-    code_answer, *answers = await ctx.node.batch([code_call, *question.calls], meter)
-    code = hex_bytes(code_answer)
+    code_answer, balance_answer, *answers = await ctx.node.batch(
+        [code_call, _balance_call(address, head, limit), *question.calls], meter
+    )
+    code, balance = hex_bytes(code_answer), bytes_or_empty(balance_answer)
     question.read(answers)
     label = record.label if record.label is not None and record.label.decimals is not None else None
     label = label or entities.label(address)
@@ -134,7 +138,7 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
     if machinery != address:
         sentences = [f"It is {machinery}, one of the contracts that this service trusts."]
         return build_answer(ctx, record.at, query, "contract", sentences, address)
-    if label.decimals is not None and label.supply_raw is not None:
+    if label.decimals is not None and label.supply_raw is not None and len(balance) >= abi.WORD:
         sentences = [
             _describe_no_launch(describe_asset(ctx, label), record.at, head),
             BY_ADDRESS,
@@ -152,6 +156,12 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
         )
     sentences = [f"{address} is a contract that we do not know. It does not answer as a token."]
     return build_answer(ctx, record.at, query, "contract", sentences, address)
+
+
+def _balance_call(token: Address, head: BlockRef, limit: int) -> RpcCall:
+    """Asks a token what an account without code holds, as a check does."""
+    call = {"to": token, "data": abi.call(erc20.BALANCE_OF, BURN_ADDRESS), "gas": hex(limit)}
+    return RpcCall("eth_call", [call, {"blockHash": head.hash}])
 
 
 async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
