@@ -24,7 +24,7 @@ NEEDS_FOUR_MILLION = "0x5a623d090010600e5760006000fd5b00"
 """Reverts while 4,000,000 gas or less is left."""
 INVALID = "0xfe"
 BUDGET = 30_000_000
-BOB, ETH = "0x" + "b0b0" * 10, 10**18
+BOB, ETH = "0x" + "b1b1" * 10, 10**18
 
 
 @dataclass
@@ -167,11 +167,24 @@ async def test_of_several_calls_the_one_with_too_little_gas_is_named(
     assert [call["ok"] for call in short.answer["calls"]] == [True, False]
 
 
+@pytest.mark.parametrize("limit", [60_000, 2_900_000])
 async def test_a_contract_that_asks_for_gas_fails_with_its_own_reason(
-    ctx: Context, rpc: SyncRpc, wallet: Wallet
+    ctx: Context, rpc: SyncRpc, wallet: Wallet, limit: int
 ) -> None:
     rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
     await ctx.heads.refresh()
-    short = await simulated(ctx, wallet.address, UnsignedStep(BURNER, "0x", 0), gas=[60_000])
+    short = await simulated(ctx, wallet.address, UnsignedStep(BURNER, "0x", 0), gas=[limit])
     assert short.code == "tx_reverts"
-    assert short.text.startswith("It would fail; it gives no reason: its gas limit is 60,000, and with more ")
+    assert short.text.startswith(f"It would fail; it gives no reason: its gas limit is {limit:,}, and with ")
+
+
+@pytest.mark.parametrize("limit", [None, 5_000_000])
+async def test_a_limit_is_not_blamed_for_another_calls_need(
+    ctx: Context, rpc: SyncRpc, wallet: Wallet, limit: int | None
+) -> None:
+    rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
+    await ctx.heads.refresh()
+    steps = [UnsignedStep(BOB, "0x", 7), UnsignedStep(BURNER, "0x", 0)]
+    result = await simulated(ctx, wallet.address, *steps, gas=[50_000, limit])
+    plain = await simulated(ctx, wallet.address, *steps)
+    assert (result.code, result.text) == (plain.code, plain.text)

@@ -1,5 +1,7 @@
 """The gas limits that the caller's own wallet sets: whether the calls go through with them."""
 
+from collections.abc import Mapping
+
 from roundtrip.chain.wallet.calls import WalletCalls
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade.judge import CallResult, RunResult
@@ -17,13 +19,17 @@ _TRANSACTION_GAS, _ZERO_BYTE_GAS, _BYTE_GAS = 21_000, 10, 40
 async def run_with_own_gas(
     case: WalletCase, look: AssetsToWatch, rehearsed: RunResult, balance_wei: int
 ) -> RunResult | Missing | None:
-    """The run with the wallet's own gas limits, where a call fails with them; Missing: it could not be found
-    out. None: they are enough, or it sets none. ``rehearsed``: the run with plenty of gas, which goes
+    """The run with the wallet's own gas limits, where a call fails with its own; Missing: it could not be
+    found out. None: they are enough, or it sets none. ``rehearsed``: the run with plenty of gas, which goes
     through."""
-    limits = _bound_limits(case, rehearsed)
-    if limits is None:
+    own = _find_low(case)
+    if not own:
         return None
-    refused = _find_refused(case, rehearsed, limits)
+    limits = tuple(
+        own.get(number, max(limit, case.first_gas()))
+        for number, limit in enumerate(enough(case, rehearsed).gas_limits)
+    )
+    refused = _find_refused(case, rehearsed, own)
     if refused is not None:
         return _fail_at(rehearsed, refused, limits[refused])
     calls = WalletCalls(case.wallet, case.calls, limits, None)
@@ -33,38 +39,43 @@ async def run_with_own_gas(
         sent = calls.as_sent(rehearsed, balance_wei, case.environment, case.ctx.policy)
     run = await run_watched(case, [sent], look, case.meter)
     ran = run.single.proven(run.look)
-    if isinstance(ran, Missing) or ran.has_reverted():
+    if isinstance(ran, Missing):
         return ran
+    if ran.has_reverted():
+        return ran if _find_failed(ran) in own else None
     return None if same_effects(rehearsed, ran) or not received_tokens(case, ran) else _DIFFERENT
 
 
 def describe_own_gas(case: WalletCase, rehearsed: RunResult, failed: RunResult) -> str:
-    """The sentence for a call that fails with the wallet's own gas limits, and with more does not."""
-    number = next(number for number, call in enumerate(failed.calls) if not call.ok)
-    call, used = failed.calls[number], rehearsed.calls[number].gas_used
-    limit = case.own_gas[number]
+    """The sentence for a call that fails with the wallet's own gas limit, and with more does not."""
+    number = _find_failed(failed)
+    call, limit, used = failed.calls[number], case.own_gas[number], rehearsed.calls[number].gas_used
+    assert limit is not None
     which = "It" if len(failed.calls) == 1 else f"Call {number + 1} of {len(failed.calls)}"
-    if limit is None:
-        return f"{which} would fail{failure_clause(call.reason)}: an earlier call gets too little gas."
-    more = f"with more it goes through and uses {used:,}"
+    more = f"its gas limit is {limit:,}, and with more it goes through and uses {used:,}"
     if call.reason == _OUT_OF_GAS or call.gas_used * 10 >= limit * 9:
-        return f"{which} would run out of gas: its gas limit is {limit:,}, and {more}."
-    return f"{which} would fail{failure_clause(call.reason)}: its gas limit is {limit:,}, and {more}."
+        return f"{which} would run out of gas: {more}."
+    return f"{which} would fail{failure_clause(call.reason)}: {more}."
 
 
-def _bound_limits(case: WalletCase, rehearsed: RunResult) -> tuple[int, ...] | None:
-    """The gas limits of the run: the wallet's own, of others as much as is plenty. None: all are plenty."""
-    plenty = enough(case, rehearsed).gas_limits
-    own = case.own_gas or (None,) * len(plenty)
-    pairs = zip(own, plenty, strict=True)
-    limits = tuple(most if limit is None else min(limit, most) for limit, most in pairs)
-    return None if limits == plenty else limits
+def _find_failed(ran: RunResult) -> int:
+    return next(number for number, call in enumerate(ran.calls) if not call.ok)
 
 
-def _find_refused(case: WalletCase, rehearsed: RunResult, limits: tuple[int, ...]) -> int | None:
+def _find_low(case: WalletCase) -> dict[int, int]:
+    """The gas limits that may be too low, by the number of the call: lower than those with which the calls
+    were run first."""
+    return {
+        number: limit
+        for number, limit in enumerate(case.own_gas)
+        if limit is not None and limit < case.first_gas()
+    }
+
+
+def _find_refused(case: WalletCase, rehearsed: RunResult, own: Mapping[int, int]) -> int | None:
     """The number of the first call that no node runs with its limit; None: there is none."""
-    for number, (call, ran, limit) in enumerate(zip(case.calls, rehearsed.calls, limits, strict=True)):
-        if limit < min(ran.gas_used, _least_gas(call)):
+    for number, limit in own.items():
+        if limit < min(rehearsed.calls[number].gas_used, _least_gas(case.calls[number])):
             return number
     return None
 
