@@ -38,7 +38,8 @@ from roundtrip.services.trade.prepare import (
     prepare_buy,
     prepare_sell,
 )
-from roundtrip.services.trade.simulate import CallParams, SimulateParams, simulate
+from roundtrip.services.trade.simulate import simulate
+from roundtrip.services.trade.simulate_params import CallParams, SimulateParams
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions

@@ -1,5 +1,6 @@
 """Calls of a wallet, simulated; and contracts of strangers that wallets call."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import msgspec
 
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.trade.simulate import SimulateParams, simulate
+from roundtrip.services.trade.simulate import simulate
+from roundtrip.services.trade.simulate_params import SentParams
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -62,12 +64,15 @@ def _raw(amounts: list[dict[str, str]]) -> dict[str, int]:
     return found
 
 
-async def simulated(ctx: Context, sender: str, *steps: UnsignedStep, fund: bool = False) -> SimulatedAnswer:
-    """These calls of this wallet: as one transaction where there is one, else as several calls."""
+async def simulated(
+    ctx: Context, sender: str, *steps: UnsignedStep, fund: bool = False, gas: Sequence[int | None] = ()
+) -> SimulatedAnswer:
+    """These calls of this wallet: as one transaction where there is one, else as several calls. ``gas``: the
+    limits that the wallet sets."""
     sent = [{"to": one.to, "data": one.data, "value": str(one.value_wei)} for one in steps]
-    raw: dict[str, Any] = {"from": sender, "fund": fund}
+    raw: dict[str, Any] = {"from": sender, "fund": fund, "gas": gas}
     raw |= sent[0] if len(sent) == 1 else {"calls": sent}
-    answered = await simulate(ctx, msgspec.convert(raw, SimulateParams))
+    answered = await simulate(ctx, msgspec.convert(raw, SentParams))
     answer = msgspec.json.decode(msgspec.json.encode(answered.answer))
     assert "safe" not in answer["verdict"]["text"].lower()
     return SimulatedAnswer(answer, answered.meter.trips if answered.meter else 0, answered.counted)

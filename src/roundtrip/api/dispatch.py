@@ -372,7 +372,7 @@ def read_params(
     from_query = {name: query[name] for name in operation.query if name in query}
     given = _convert_whole_floats(drop_nulls(raw, operation.params))
     try:
-        params: Any = msgspec.convert({**given, **from_query}, type=operation.params)
+        params: Any = msgspec.convert({**given, **from_query}, type=operation.rewritten or operation.params)
     except msgspec.ValidationError as error:
         text = describe_mismatch(operation.params, operation.name, operation.query, str(error))
         code = "bad_input" if is_unknown_field(str(error)) else operation.bad_params

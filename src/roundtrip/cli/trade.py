@@ -23,7 +23,8 @@ from roundtrip.services.trade.prepare import (
     prepare_buy,
     prepare_sell,
 )
-from roundtrip.services.trade.simulate import SimulateParams, simulate
+from roundtrip.services.trade.simulate import simulate
+from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import ShortCheck, Simulation
 
 from .judging import ArgumentReader, worst_exit

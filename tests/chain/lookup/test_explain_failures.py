@@ -36,6 +36,22 @@ async def test_a_failure_has_its_reason(indexed: Context, rpc: SyncRpc, built: B
     assert answer.fee_eth == sent.gas_wei / ETH
 
 
+async def test_a_routers_code_is_explained(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """The wallet sells a token that it never had."""
+    steps = alice.sell_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH)
+    with by_hand(rpc):
+        (tx_hash,) = alice.queue(steps[-1:], 500_000, 10**10, 10**9)
+        rpc.call("evm_mine")
+    answer = await explain_tx(indexed, tx_hash)
+    assert (answer.status, answer.reverts) == ("failed", "STF")
+    assert (
+        'it fails with "STF" (a code of routers and pools: the router could not take the token: the wallet '
+        "holds too little of it, has not approved the router, or the token refuses the transfer)."
+    ) in answer.text
+
+
 class _SilentHeads:
     """Those of a node that has not answered for a while."""
 
@@ -140,3 +156,16 @@ async def test_what_failed_was_tried_and_what_is_pending_is_wanted(
         rpc.call("evm_mine")
     assert f"{alice.address} wants to send 1 eth to {EVIL}." in pending[0].text
     assert f"{alice.address} wants to call the unknown contract {BOB}" in pending[1].text
+
+
+@pytest.mark.parametrize("code", ["0x", "0xef0100" + "b0" * 20])
+async def test_a_wallet_is_not_called_a_contract(
+    indexed: Context, rpc: SyncRpc, alice: Wallet, code: str
+) -> None:
+    rpc.call("anvil_setCode", EVIL, code)
+    with by_hand(rpc):
+        (tx_hash,) = alice.queue([UnsignedStep(EVIL, "0xdeadbeef")], 100_000, 10**10, 10**9)
+        pending = await explain_tx(indexed, tx_hash)
+        rpc.call("evm_mine")
+    assert f"wants to call the unknown address {EVIL}" in pending.text
+    assert f"called the unknown address {EVIL}" in (await explain_tx(indexed, tx_hash)).text

@@ -116,7 +116,7 @@ async def test_an_address_is_known_however_it_was_copied(
 @pytest.mark.parametrize(
     "written",
     ['"0x{}"', "`0x{}`", "<0x{}>", "is 0x{} safe?", "https://scan.example/token/0x{}?a=1", "eip155:4663:0x{}",
-     "eip155:4663/erc20:0x{}", "ethereum:0x{}@4663", "rhc:0x{}"],
+     "eip155:4663/erc20:0x{}", "ethereum:0x{}@4663", "rhc:0x{}", "scan.example/token/0x{}"],
 )  # fmt: skip
 async def test_an_address_is_taken_out_of_what_is_pasted(
     indexed: Context, built: Built, written: str
@@ -128,7 +128,8 @@ async def test_an_address_is_taken_out_of_what_is_pasted(
 
 
 @pytest.mark.parametrize(
-    "written", ["eip155:1:{}", "eip155:1/erc20:{}", "eth:{}", "https://etherscan.io/a/{}"]
+    "written",
+    ["eip155:1:{}", "eip155:1/erc20:{}", "eth:{}", "https://etherscan.io/a/{}", "etherscan.io/a/{}"],
 )
 async def test_another_chain_is_named(indexed: Context, built: Built, written: str) -> None:
     plain = built.tokens["plain"]
@@ -168,8 +169,18 @@ async def test_money_and_the_networks_own_contracts(indexed: Context, built: Bui
     router = await found(indexed, built.contracts["universalRouter"])
     assert router.kind == "contract"
     assert "the universal router" in router.text
-    odd = await found(indexed, built.tokens["not_a_token"])
+
+
+@pytest.mark.parametrize("story", ["not_a_token", "loops_on_balance"])
+async def test_what_a_check_calls_no_token_is_none(indexed: Context, built: Built, story: str) -> None:
+    odd = await found(indexed, built.tokens[story])
     assert (odd.kind, odd.token) == ("contract", None)
+    assert "It does not answer as a token." in odd.text
+
+
+@pytest.mark.parametrize("story", ["loops_on_views", "loops_on_transfer", "garbage_text", "megabyte_name"])
+async def test_a_hostile_token_is_a_token(indexed: Context, built: Built, story: str) -> None:
+    assert (await found(indexed, built.tokens[story])).kind == "token"
 
 
 async def test_wallets(indexed: Context, rpc: SyncRpc, built: Built) -> None:
@@ -251,7 +262,20 @@ async def test_a_symbol_finds_the_token_launched_last(read: Context, built: Buil
     assert answer.bearers is not None
     assert (answer.bearers.others, answer.bearers.strangers) == (0, 0)
     assert "identify a token by its address" in answer.text
-    assert (await found(read, "$arc")).address == built.tokens["curve"]
+
+
+@pytest.mark.parametrize("query", ["$arc", "#ARC", '"arc"', "“Arc”", "‘arc’", "«ARC»", '"$arc"'])
+async def test_a_symbol_is_known_however_it_is_written(read: Context, built: Built, query: str) -> None:
+    answer = await found(read, query)
+    assert (answer.kind, answer.address, answer.query) == ("token", built.tokens["curve"], query)
+
+
+async def test_quotes_and_tags_may_be_a_part_of_the_symbol(read: Context, built: Built) -> None:
+    async with read.pool.acquire() as connection:
+        await tokens.keep(connection, Address(built.tokens["swept"]), '"ARC"', "x", 18, 1, 10**6)
+        await tokens.keep(connection, Address(built.tokens["plain"]), "$ARC", "x", 18, 1, 10**6)
+    assert (await found(read, '"arc"')).address == built.tokens["swept"]
+    assert (await found(read, "$arc")).address == built.tokens["curve"], "that of no launch comes later"
 
 
 async def test_of_several_bearers_the_others_are_counted_and_the_oldest_named(

@@ -263,7 +263,8 @@ async def test_a_sell_quotes_the_reason_of_the_token(
     assert result.code == "tx_reverts"
     if reason is None:
         assert result.text == (
-            "It would fail: the token refused the transfer, and the router gave no reason for it."
+            "It would fail: the router could not take the token: the wallet holds too little of it, has not "
+            "approved the router, or the token refuses the transfer."
         )
     else:
         assert result.text == f'Call 2 of 2 would fail: the token says "{reason}".'

@@ -12,9 +12,10 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built
 from support.nodes import node_of
 from support.simulated import simulated
-from support.wallet import UnsignedStep, Wallet
+from support.wallet import PoolSpec, UnsignedStep, Wallet
 
 BURNER = "0x" + "b0" * 20
 BURNS_ALL = "0x5b612000600020505a614e201060005700"
@@ -23,6 +24,7 @@ NEEDS_FOUR_MILLION = "0x5a623d090010600e5760006000fd5b00"
 """Reverts while 4,000,000 gas or less is left."""
 INVALID = "0xfe"
 BUDGET = 30_000_000
+BOB, ETH = "0x" + "b1b1" * 10, 10**18
 
 
 @dataclass
@@ -123,3 +125,66 @@ async def test_an_access_list_has_a_bound(counting: Context, rpc: SyncRpc, walle
     await simulated(counting, wallet.address, *[UnsignedStep(BURNER, "0x", 0)] * 6, fund=True)
     assert isinstance(counting.node, GasCounter)
     assert sum(int(gas, 16) for gas in counting.node.asked) <= BUDGET
+
+
+# --- the wallet's own limits -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share_bps", [0, 1_000, 2_500, 5_000, 9_990])
+async def test_a_limit_that_is_too_low_is_named(
+    ctx: Context, built: Built, wallet: Wallet, share_bps: int
+) -> None:
+    steps = wallet.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 100)
+    enough = await simulated(ctx, wallet.address, *steps)
+    (used,) = enough.gas()
+    limit = used * share_bps // 10_000
+    short = await simulated(ctx, wallet.address, *steps, gas=[limit])
+    assert (enough.code, short.code, short.level, short.counted) == ("ok", "tx_reverts", "warn", True)
+    more = f"its gas limit is {limit:,}, and with more it goes through and uses {used:,}."
+    assert short.text == f"It would run out of gas: {more}"
+    assert (short.spent(), short.received(), short.answer["calls"][0]["ok"]) == ({}, {}, False)
+
+
+@pytest.mark.parametrize("gas", [[2_000_000], [2**63 - 1], [None], [], [500_000]])
+async def test_a_limit_that_is_enough_changes_nothing(
+    ctx: Context, built: Built, wallet: Wallet, gas: list[int | None]
+) -> None:
+    steps = wallet.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 100)
+    plain = await simulated(ctx, wallet.address, *steps)
+    limited = await simulated(ctx, wallet.address, *steps, gas=gas)
+    assert (limited.code, limited.text, limited.gas()) == (plain.code, plain.text, plain.gas())
+
+
+async def test_of_several_calls_the_one_with_too_little_gas_is_named(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    steps = [UnsignedStep(built.contracts["weth"], "0xd0e30db0", 5), UnsignedStep(BOB, "0x", 7)]
+    short = await simulated(ctx, wallet.address, *steps, gas=[None, 20_000])
+    assert short.text == (
+        "Call 2 of 2 would run out of gas: its gas limit is 20,000, and with more it goes through and uses "
+        "21,000."
+    )
+    assert [call["ok"] for call in short.answer["calls"]] == [True, False]
+
+
+@pytest.mark.parametrize("limit", [60_000, 2_900_000])
+async def test_a_contract_that_asks_for_gas_fails_with_its_own_reason(
+    ctx: Context, rpc: SyncRpc, wallet: Wallet, limit: int
+) -> None:
+    rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
+    await ctx.heads.refresh()
+    short = await simulated(ctx, wallet.address, UnsignedStep(BURNER, "0x", 0), gas=[limit])
+    assert short.code == "tx_reverts"
+    assert short.text.startswith(f"It would fail; it gives no reason: its gas limit is {limit:,}, and with ")
+
+
+@pytest.mark.parametrize("limit", [None, 5_000_000])
+async def test_a_limit_is_not_blamed_for_another_calls_need(
+    ctx: Context, rpc: SyncRpc, wallet: Wallet, limit: int | None
+) -> None:
+    rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
+    await ctx.heads.refresh()
+    steps = [UnsignedStep(BOB, "0x", 7), UnsignedStep(BURNER, "0x", 0)]
+    result = await simulated(ctx, wallet.address, *steps, gas=[50_000, limit])
+    plain = await simulated(ctx, wallet.address, *steps)
+    assert (result.code, result.text) == (plain.code, plain.text)

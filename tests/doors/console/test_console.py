@@ -233,6 +233,9 @@ def test_a_routers_code_is_told_in_words_and_a_tokens_reason_quoted() -> None:
     words = "the token refused the transfer and gave no reason"
     assert str(refusal("STF")) == f'<span title="STF">{words}</span>'
     assert str(refusal("STF", is_short=True)) == '<span title="STF">the router hides the reason</span>'
+    assert "has not approved the router" in refusal("STF", is_callers=True)
+    assert str(refusal("LOK")).startswith('<span title="LOK">the pool is not open yet, or ')
+    assert ">LOK</bdi>" in refusal("LOK", is_short=True)
     assert ">paused</bdi>" in refusal("paused")
     assert "no reason given" in refusal(None)
 

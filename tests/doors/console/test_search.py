@@ -25,7 +25,8 @@ async def house(indexed: Context) -> AsyncIterator[ConsoleHouse]:
     "text",
     [
         "https://robinhoodchain.blockscout.com/token/{}?tab=token_transfers", "eip155:4663/erc20:{}",
-        "https://dexscreener.com/robinhood/{}", '"{}"',
+        "https://dexscreener.com/robinhood/{}", '"{}"', "robinhood.blockscout.example/token/{}",
+        "https://robinhood.blockscout.example/token/{}?a=" + "x" * 8_000,
         "somebody in a chat wrote that this one is good, " * 4 + "{} \u200b and to buy it now",
     ],
 )  # fmt: skip
@@ -35,12 +36,13 @@ async def test_a_paste_leads_to_the_page(house: ConsoleHouse, built: Built, text
     assert (status, headers.get("location")) == (303, f"/token/{token}")
 
 
-async def test_a_paste_is_suggested(house: ConsoleHouse, built: Built) -> None:
+@pytest.mark.parametrize("text", ["https://dexscreener.com/robinhood/{}?a=1", "“PLA", '"$plain"', "#Plain"])
+async def test_a_paste_is_suggested(house: ConsoleHouse, built: Built, text: str) -> None:
     token = Address(built.tokens["plain"])
     async with house.ctx.pool.acquire() as connection:
         await tokens.keep(connection, token, "PLAIN", "Plain", 18, 1, 1)
     try:
-        _, page, _ = await house.get("/suggest?q=" + quote(f"https://dexscreener.com/robinhood/{token}?a=1"))
+        _, page, _ = await house.get("/suggest?q=" + quote(text.format(token)))
     finally:
         async with house.ctx.pool.acquire() as connection:
             await connection.execute("DELETE FROM facts.token")

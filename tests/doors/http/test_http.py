@@ -45,13 +45,13 @@ async def test_a_deep_answer_is_shared_apart_from_the_plain_one(
 ) -> None:
     url = f"{base_url}/v1/check/{built.tokens['max_transaction']}"
     came = []
-    for query in ("", "?deep=1", "?deep=true", "?deep=0", "?deep=false", "?deep=0&deep=1"):
+    for query in ("", "?deep=1", "?deep=true", "?deep=0", "?deep=false"):
         async with session.get(URL(url + query, encoded=True)) as response:
             assert response.status == 200
             text = (await response.json())["verdict"]["text"]
             came.append((response.headers["x-cache"], "Its owner" in text))
     plain, deep = ("hit", False), ("hit", True)
-    assert came == [("miss", False), ("miss", True), deep, plain, plain, deep]
+    assert came == [("miss", False), ("miss", True), deep, plain, plain]
 
 
 @pytest.mark.parametrize("value", ["2", "", "yes", "1%20", "TRUE", "%ff", "1" * 5000])

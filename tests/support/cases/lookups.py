@@ -48,6 +48,7 @@ GOOD: Good = {
         "a symbol": word("arc"),
         "no symbol": word('nobody"s'),
         "half an address": word(HERE[:-1]),
+        "a long link": lambda built: {"query": f"scan.example/token/{built.tokens['plain']}?{'x' * 86}"},
     },
 }
 

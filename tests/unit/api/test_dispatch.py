@@ -654,13 +654,7 @@ ASKED = replace(POSTED, method="GET", query=("manner",))
 
 @pytest.mark.parametrize(
     ("query", "text"),
-    [
-        (b"manner=slow", "ababslow"),
-        (b"manner=a&manner=b", "ababb"),
-        (b"manner=%ff%00", "abab\ufffd\0"),
-        (b"", "abab"),
-        (None, "abab"),
-    ],
+    [(b"manner=slow", "ababslow"), (b"manner=%ff%00", "abab\ufffd\0"), (b"", "abab"), (None, "abab")],
 )
 async def test_of_a_query_only_what_the_operation_takes_by_it_counts(
     door: Door, query: bytes | None, text: str

@@ -1,7 +1,7 @@
 """The HTTP API: routes built from the table of operations."""
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -40,6 +40,7 @@ from roundtrip.api.request.callers import (
 )
 from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
+from roundtrip.api.request.param_errors import describe_repeated_query
 from roundtrip.api.server.drain import DRAINS, ENDING, READY, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.responses import (
@@ -57,7 +58,7 @@ from roundtrip.api.server.responses import (
 )
 from roundtrip.api.stream.hub import StreamHub, send_stream, shown_last_event_id
 from roundtrip.domain.accounts.keys import digest_of
-from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
+from roundtrip.domain.base.errors import CallerFault, LimitReached, ParamFault, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.verdicts.history import TokensToCheck
 from roundtrip.services.verdicts.news import DatabaseNews, StreamPlan
@@ -67,7 +68,7 @@ MAX_BODY_BYTES = 64 * 1024
 log = structlog.get_logger(__name__)
 _UNCOUNTED_CALLER = CallerRequest("")
 """The caller of operations that count no calls."""
-_NO_QUERY: Mapping[str, str] = {}
+_NO_PARAMS = QueryParams()
 _RECONNECT_MS, _RECONNECT_SPREAD_MS = 1_000, 4_000
 """Spreads reconnects of clients whose streams ended together."""
 _MAX_PAUSED = 10_000
@@ -126,6 +127,13 @@ async def _compress(reply: DoorReply, request_headers: Iterable[tuple[bytes, byt
     return replace(reply, body=body, headers={**headers, "content-encoding": "gzip"})
 
 
+def _refuse_repeated(query: QueryParams) -> None:
+    """Raises ParamFault (bad_input): a parameter is given more than once, and one value would be ignored."""
+    for name, times in Counter(name for name, _ in query.multi_items()).items():
+        if times > 1:
+            raise ParamFault("bad_input", describe_repeated_query(name, times))
+
+
 def _find_ending(scope: Scope) -> EndlessAnswers:
     state: Mapping[str, EndlessAnswers] = scope.get("state", {})
     return state.get(ENDING, EndlessAnswers())
@@ -152,11 +160,14 @@ class OperationEndpoint:
         if self.operation.counts != "never" or self.operation.key:
             caller = self.callers.identify(scope["headers"], scope.get("client"))
 
+        query_string = scope.get("query_string")
+        parsed = QueryParams(query_string) if query_string else _NO_PARAMS
+
         async def raw() -> Mapping[str, object]:
+            _refuse_repeated(parsed)
             return await self._read_raw(scope, receive)
 
-        query_string = scope.get("query_string")
-        query = QueryParams(query_string) if query_string else _NO_QUERY
+        query: Mapping[str, str] = parsed
         if self.operation.streams:
             query = {**query, **shown_last_event_id(scope["headers"])}
         idempotency_keys = shown_idempotency_keys(scope["headers"]) if self.operation.once else ()

@@ -69,6 +69,7 @@ class Operation(Generic[P, A]):
     nothing that its caller may just have written, so a replica may answer. ``has_own_place``: equal requests
     share one run, which takes no place from others. ``rewrite``: turns another form of a request's parameters
     into that of ``params``; its second argument is the chain's id, None: any; raises ParamFault.
+    ``rewritten``: the type of what it returns, with fields that are not listed; None: that of ``params``.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Operation(Generic[P, A]):
     streams: bool = False
     from_replica: bool = False
     rewrite: Callable[[Mapping[str, object], int | None], Mapping[str, object]] | None = None
+    rewritten: type[msgspec.Struct] | None = None
 
     def has_body(self) -> bool:
         """Whether a request carries its parameters in a JSON body, beside those in its path."""
@@ -192,6 +194,7 @@ class Options(TypedDict, total=False):
     streams: bool
     from_replica: bool
     rewrite: Callable[[Mapping[str, object], int | None], Mapping[str, object]]
+    rewritten: type[msgspec.Struct]
 
 
 def service_operation(

@@ -10,10 +10,12 @@ from roundtrip.services.holders.schema import Holders
 from roundtrip.services.liquidity.handler import check_with_liquidity, read_liquidity
 from roundtrip.services.lookup.explain import explain
 from roundtrip.services.lookup.look_up import find, shared_as
+from roundtrip.services.lookup.look_up_answer import read_pasted_query
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.check_answer import Check
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
 from roundtrip.services.trade.simulate import simulate
+from roundtrip.services.trade.simulate_params import SentParams
 from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
 from roundtrip.services.verdicts.history import MAX_CHECKS, CheckLine, check_history, list_tokens
 from roundtrip.services.verdicts.news import StreamEvent, plan_stream
@@ -214,6 +216,7 @@ LOOKUPS: tuple[AnyOperation, ...] = (
         lane="checks",
         shared_by=shared_as,
         from_replica=True,
+        rewrite=read_pasted_query,
         errors=("upstream", "budget_spent"),
     ),
 )
@@ -238,6 +241,7 @@ TRADES: tuple[AnyOperation, ...] = (
         errors=("budget_spent",),
         needs_one_of=("to", "calls"),
         rewrite=read_wallet_transaction,
+        rewritten=SentParams,
     ),
     service_operation(
         prepare_buy,

@@ -63,7 +63,7 @@ _BY_NAME: Mapping[str, str] = MappingProxyType(
         "lastEventId": 'must be the id of an event, such as "7.100.3.1760000000.0.9.1760000020"',
         "query": (
             "must be a text of 1 to 80 characters: an address, a transaction's hash or a symbol, "
-            'such as "PEPE"; of a longer link send the address in it'
+            'such as "PEPE"; of up to 8,192, such as a link, if it has one address or hash in it'
         ),
         "rule": 'must be a text of at most 200 characters, such as "any selling over 10 eth"',
         "url": 'must be a text of 1 to 300 characters, such as "https://example.com/alerts"',
@@ -101,6 +101,12 @@ def describe_unknown_query(tool: str, names: Sequence[str], name: str) -> str:
     guess = "" if similar is None else f" Did you mean {similar}?"
     takes = f"It takes {', '.join(names)}." if names else "It takes none."
     return f"{quote_name(name)} is not a query parameter of {tool}.{guess} {takes}"
+
+
+def describe_repeated_query(name: str, times: int) -> str:
+    """The sentence for a parameter that a query string has several times."""
+    often = "twice" if times == 2 else f"{times:,} times"
+    return f"The query parameter {quote_name(name)} is given {often}. Give it once."
 
 
 def is_unknown_field(message: str) -> bool:

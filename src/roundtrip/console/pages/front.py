@@ -16,17 +16,18 @@ from roundtrip.console.pages.boards import (
 )
 from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
-from roundtrip.domain.base.errors import ParamFault, RoundtripError
+from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import NEWEST
 from roundtrip.domain.base.names import clean
-from roundtrip.domain.base.pasted import find_only_word, find_words
+from roundtrip.domain.base.pasted import MAX_CHARACTERS as MAX_PASTED
+from roundtrip.domain.base.pasted import find_only_word
 from roundtrip.services.boards.chain_vitals import ChainVitals
 from roundtrip.services.lookup.look_up_answer import (
-    MAX_CHARACTERS,
     LookUpAnswer,
     LookUpParams,
     SuggestParams,
     shared_as,
+    shorten_query,
     suggest,
 )
 from roundtrip.services.support.index_reader import Nothing
@@ -94,14 +95,12 @@ async def show_status(visit: Visit) -> Response:
 
 _LOOK_UP = find_operation("look_up", LookUpParams, LookUpAnswer)
 _SUGGEST = page_operation(suggest, "suggest_tokens", shared_by=shared_as, from_replica=True)
-MAX_TEXT = 2000
-"""Characters of a search that are read."""
 _PAGE_BY_KIND = {"token": "token", "wallet": "wallet", "contract": "wallet"}
 
 
 async def search(visit: Visit) -> Response:
     """GET /search: redirects to the page of what the visitor entered, or lists candidates."""
-    query = _shorten(visit.query.get("q", ""))
+    query = shorten_query(visit.query.get("q", ""))
     if not query:
         return visit.redirect("/")
     result = await visit.ask(_LOOK_UP, LookUpParams(query))
@@ -120,20 +119,8 @@ async def search(visit: Visit) -> Response:
 
 async def show_suggestions(visit: Visit) -> Response:
     """GET /suggest: tokens that begin as the query does, as a piece of any page."""
-    query = clean(visit.query.get("q", ""), MAX_TEXT)
+    query = clean(visit.query.get("q", "")[:MAX_PASTED], MAX_PASTED)
     pasted = find_only_word(query)
     query = query if pasted is None else pasted.word
     rows = (await visit.ask(_SUGGEST, SuggestParams(query))).rows if query else []
     return visit.show("suggestions_piece.html", near=rows, query=query)
-
-
-def _shorten(text: str) -> str:
-    """The query for ``look_up``: of a text that is too long for it, the one address or hash, with the chain
-    that the text names. Raises ParamFault: the text has several."""
-    query = clean(text, MAX_TEXT)
-    words = find_words(query) if len(query) > MAX_CHARACTERS else ()
-    if len(words) > 1:
-        raise ParamFault(
-            "bad_input", f"The text has {len(words)} different addresses or hashes. Look up one at a time."
-        )
-    return words[0].short() if words else query

@@ -17,7 +17,7 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.verdicts.risks import find_insider_warning
 from roundtrip.domain.verdicts.words import level_word, simulation_word
 from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, PrepareSellParams
-from roundtrip.services.trade.simulate import SimulateParams
+from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
 
 from .token import read_holders, read_risk

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
+from roundtrip.domain.base.router_codes import find_meaning
 from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
@@ -28,10 +29,16 @@ def stranger(text: str | None, placeholder: str = "no name") -> Markup:
     return Markup('<bdi class="stranger" title="written by a stranger">{}</bdi>').format(text)
 
 
-def refusal(text: str | None, is_short: bool = False, told: str | None = None) -> Markup:
+def refusal(
+    text: str | None, is_short: bool = False, told: str | None = None, is_callers: bool = False
+) -> Markup:
     """The reason of a refused trade, quoted from the token. If it is only a router's code: words for that,
     with the code as tooltip. ``is_short``: for cells of tables. ``told``: the reason that the verdict names
-    for the whole sell; where the router hides it, it was found without the router."""
+    for the whole sell; where the router hides it, it was found without the router. ``is_callers``: of a call
+    that the visitor wrote, whose wallet may lack the balance or the approval."""
+    meaning = find_meaning(text)
+    if meaning is not None and not is_short and (is_callers or text not in ROUTER_REASONS):
+        return Markup('<span title="{}">{}</span>').format(text, meaning)
     if text not in ROUTER_REASONS:
         return stranger(text, NO_REASON)
     words = _HIDDEN if is_short else TRANSFER_REFUSED

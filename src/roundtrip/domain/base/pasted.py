@@ -1,10 +1,12 @@
 """Finds the address or transaction hash in pasted text: a link, an identifier such as CAIP-10, a sentence.
-Pure."""
+Finds the symbol in what people write for one. Pure."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+from roundtrip.domain.base.errors import ParamFault
 
 _WORD = re.compile(
     r"(?<![0-9a-z])0x(?P<digits>[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-z])(?:@(?P<chain>[0-9]{1,12})(?![0-9a-z]))?",
@@ -16,9 +18,22 @@ _CAIP = re.compile(r"eip155:([0-9]{1,12})(?::|/[a-z0-9-]{3,8}:)$", re.IGNORECASE
 """CAIP-10 (an account) or CAIP-19 (an asset), up to the address."""
 _SHORT_NAME = re.compile(r"(?<![0-9a-z.:/_-])([a-z0-9-]{2,16}):$", re.IGNORECASE | re.ASCII)
 """EIP-3770, up to the address."""
+MAX_CHARACTERS = 8192
+"""Of a pasted text: what servers commonly accept as the address of a page."""
+_QUOTES = (
+    "\"'`\xb4\xab\xbb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2032\u2033\u2039\u203a"
+    "\u300c\u300d\uff02\uff07"
+)
+_TAGS = "$#"
+"""What people put before a symbol."""
 _MAX_BEFORE = 200
 """Characters before an address in which its chain is looked for."""
-_HOST = re.compile(r"https?://(?:www\.)?([a-z0-9.-]+)(?::[0-9]{1,5})?/[^\s]*$", re.IGNORECASE | re.ASCII)
+_HOST = re.compile(
+    r"(?:https?://|(?<![a-z0-9._~%@:/-])(?=[a-z0-9-]+\.))(?:www\.)?(?P<host>[a-z0-9.-]+)(?::[0-9]{1,5})?"
+    r"/(?P<path>[^\s]*)$",
+    re.IGNORECASE | re.ASCII,
+)
+"""A link up to the address, with or without its scheme."""
 _BY_SHORT_NAME: Mapping[str, int] = MappingProxyType(
     {
         "eth": 1, "oeth": 10, "bnb": 56, "gno": 100, "matic": 137, "base": 8453, "arb1": 42161,
@@ -90,12 +105,31 @@ def find_only_word(text: str) -> PastedWord | None:
     return words[0] if len(words) == 1 else None
 
 
-def _find_in_link(link: str) -> int | None:
+def find_short_query(text: str, max_length: int) -> str:
+    """The text; of one longer than ``max_length`` with one address or hash in it, that one, with the chain
+    that the text names. Raises ParamFault (bad_input): it has several."""
+    words = find_words(text) if len(text) > max_length else ()
+    if len(words) > 1:
+        raise ParamFault(
+            "bad_input", f"The text has {len(words)} different addresses or hashes. Look up one at a time."
+        )
+    return words[0].short() if words else text
+
+
+def list_symbols(text: str) -> list[str]:
+    """The symbols that a text may name, the likeliest first: as it is written, then without quotes around it,
+    then without ``$`` or ``#`` before it."""
+    unquoted = text.strip(_QUOTES + " ")
+    untagged = unquoted[1:].lstrip(_QUOTES + " ") if unquoted[:1] in _TAGS else unquoted
+    return [symbol for symbol in dict.fromkeys((text, unquoted, untagged)) if symbol]
+
+
+def _find_in_link(path: str) -> int | None:
     """The chain that a segment of a link's path, or a value of its query, names; None: it names none."""
-    for segment in link.partition("?")[0].split("/")[3:]:
+    for segment in path.partition("?")[0].split("/"):
         if (chain_id := _BY_NAME.get(segment.lower())) is not None:
             return chain_id
-    for value in _CHAIN_VALUE.findall(link):
+    for value in _CHAIN_VALUE.findall(path):
         if value.isdecimal():
             return int(value)
         if (chain_id := _BY_NAME.get(value.lower(), 1 if value.lower() == "mainnet" else None)) is not None:
@@ -109,7 +143,7 @@ def _find_chain(before: str, after: str) -> int | None:
         return int(caip[1])
     if short := _SHORT_NAME.search(before):
         return _BY_SHORT_NAME.get(short[1].lower())
-    host = _HOST.search(before)
-    if host is None:
+    link = _HOST.search(before)
+    if link is None:
         return None
-    return _BY_HOST.get(host[1].lower()) or _find_in_link(before[host.start() :] + after)
+    return _BY_HOST.get(link["host"].lower()) or _find_in_link(link["path"] + after)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
+from roundtrip.domain.base.router_codes import find_meaning
 from roundtrip.domain.base.types import BPS, Address
 
 from .depth import HeldPosition, Lock, Party, TokenDepth
@@ -127,7 +128,8 @@ def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[
         return f"{text}; we could not find out what you would then get back: {exit_after.missing}."
     if exit_after.loss_bps is None:
         reason = names.reason(exit_after.reason or "")
-        said = f' ("{reason}")' if reason else ""
+        why = find_meaning(reason)
+        said = f' ("{reason}"{"" if why is None else f": {why}"})' if reason else ""
         return f"{text}; you could then not sell at all{said}."
     left_bps = max(0, BPS - exit_after.loss_bps)
     return f"{text}; you would then get {format_percent(left_bps)} of your money back."

@@ -8,12 +8,14 @@ from typing import Literal
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.router_codes import find_meaning, quote_reason
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.crowd_text import trap_text
 from roundtrip.domain.check.evidence import Missing, RefusedCall, VenueEvidence
 from roundtrip.domain.check.refusals import (
     NO_REASON,
     POOL_GOT_LESS,
+    PULL_REASONS,
     REASON_WITHHELD,
     ROUTER_REASONS,
     TOO_LITTLE,
@@ -162,11 +164,12 @@ def is_withheld(given: str | None) -> bool:
 
 def failure_clause(given: str | None) -> str:
     """Why something fails, for the end of a sentence: `` with "paused"``, and the like where the call gave no
-    reason of its own. ``given``: the reason as decoded."""
+    reason of its own. ``given``: the reason as decoded. Of a trade that this service wrote, which has the
+    balance and the approvals that it needs."""
     text = describe_reason(given)
     if text == NO_REASON:
         return "; it gives no reason"
-    return f": {REASON_WITHHELD}" if text == REASON_WITHHELD else f' with "{text}"'
+    return f": {REASON_WITHHELD}" if text == REASON_WITHHELD else f" with {quote_reason(text)}"
 
 
 def below_minimum(needed_bps: int | None, most_bps: int) -> str:
@@ -202,6 +205,9 @@ def _reverts(ran: RunResult) -> str:
     reason = names.reason(failed.reason or "")
     if reason in _LIMIT_CLAUSES:
         return f"{which} would fail{_LIMIT_CLAUSES[reason]}."
+    if reason in PULL_REASONS:
+        # The caller wrote the call: balance or approval may be missing, too.
+        return f"{which} would fail: {find_meaning(reason)}."
     return f"{which} would fail{failure_clause(failed.reason)}.{_smaller_amount_text(reason)}"
 
 

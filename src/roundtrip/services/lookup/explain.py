@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.chain.wallet.transactions import (
-    OUT_OF_GAS,
     BlockAround,
     MinedTransaction,
     SentTransaction,
@@ -48,6 +48,7 @@ from roundtrip.services.lookup.explain_text import (
     WalletEffect,
     capitalize,
     describe_call,
+    describe_failure,
     describe_fee,
     describe_transaction,
 )
@@ -200,12 +201,14 @@ async def explain(ctx: Context, params: ExplainParams) -> UseCaseAnswer[Explanat
     logs = await _decode_logs(ctx, mined)
     entities = await load_from_index(ctx, logs)
     add_from_logs(logs, entities, ctx.contracts)
-    around, to_has_code = await _read_entities(ctx, sent, mined, logs, entities, meter)
+    around, code = await _read_entities(ctx, sent, mined, logs, entities, meter)
     index_block = entities.index_block or ctx.heads.current().block
     if around is not None and around.ref.number > index_block.number:
         index_block = around.ref
-    texts = StepsText(ctx.contracts, entities)
-    transaction = _TransactionRecord(sent, mined, around, logs, entities, texts, index_block, to_has_code)
+    is_contract = bool(code) and not (code or b"").startswith(DELEGATED)
+    texts = StepsText(ctx.contracts, entities, is_contract=is_contract)
+    # Without an answer it counts as having code.
+    transaction = _TransactionRecord(sent, mined, around, logs, entities, texts, index_block, code != b"")
     if mined is None or around is None:
         answer = _explain_pending(ctx, transaction)
     elif not mined.succeeded:
@@ -235,24 +238,33 @@ async def _read_entities(
     logs: list[tuple[int, DecodedLog]],
     entities: KnownEntities,
     meter: Meter,
-) -> tuple[BlockAround | None, bool]:
-    """Reads in one batch: its block, whether its target has code, and the entities that are not indexed."""
+) -> tuple[BlockAround | None, bytes | None]:
+    """Reads in one batch: its block, its target's code (None: not known), and the entities that are not
+    indexed. Of a pending transaction the code alone."""
+    head = ctx.heads.current().block
     if mined is None:
-        return None, True
+        (code,) = await ctx.node.batch([_code_call(sent, head)], meter)
+        return None, _read_code(code)
     assert sent.block is not None
     number, block_hash, _ = sent.block
-    head = ctx.heads.current().block
     # The node may have pruned the state of a block before the head; a newer block's state is there.
     pinned = head if head.number >= number else BlockRef(number, block_hash, head.timestamp_s)
     questions = build_questions(ctx, logs, sent.sender, entities, pinned)
-    code_call = RpcCall("eth_getCode", [sent.to or sent.sender, {"blockHash": pinned.hash}])
-    calls = [block_call(sent), code_call, *(call for question in questions for call in question.calls)]
+    asked = [call for question in questions for call in question.calls]
+    calls = [block_call(sent), _code_call(sent, pinned), *asked]
     block, code, *answers = await ctx.node.batch(calls, meter)
     for question in questions:
         question.read(answers[: len(question.calls)])
         answers = answers[len(question.calls) :]
-    # Without an answer it counts as having code.
-    return read_block(block, sent), isinstance(code, RpcError) or hex_bytes(code) != b""
+    return read_block(block, sent), _read_code(code)
+
+
+def _code_call(sent: SentTransaction, pinned: BlockRef) -> RpcCall:
+    return RpcCall("eth_getCode", [sent.to or sent.sender, {"blockHash": pinned.hash}])
+
+
+def _read_code(answer: msgspec.Raw | RpcError) -> bytes | None:
+    return None if isinstance(answer, RpcError) else hex_bytes(answer)
 
 
 # --- a successful transaction ----------------------------------------------------------------------
@@ -385,21 +397,9 @@ def _explain_failed(
     sent, around = transaction.sent, transaction.around
     assert around is not None
     tried = describe_call(transaction.texts, sent, "tried")
-    fee = describe_fee(sent, mined, around)
-    if reason == OUT_OF_GAS and mined.gas_used >= sent.gas_limit:
-        why = "It ran out of gas: it used all of its gas limit."
-    elif reason:
-        why = f'We ran it again on the state before its block: it fails with "{reason}".'
-    elif mined.gas_used >= sent.gas_limit:
-        why = "It used all of its gas limit: it ran out, or hit an instruction that takes all of it."
-        reason = None
-    elif reason == "":
-        why = "We ran it again on the state before its block: it fails and gives no reason."
-        reason = None
-    else:
-        why = "We could not find out why: on the state before its block it does not fail, or cannot be run."
+    why, fee = describe_failure(sent, mined, reason), describe_fee(sent, mined, around)
     text = f"It failed: only its fee was paid. {tried} {why} {fee}"
-    return _build_answer(ctx, transaction, _classify_call(sent), text, reverts=reason)
+    return _build_answer(ctx, transaction, _classify_call(sent), text, reverts=reason or None)
 
 
 def _explain_pending(ctx: Context, transaction: _TransactionRecord) -> Explanation:

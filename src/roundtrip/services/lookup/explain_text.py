@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from roundtrip.chain.wallet.transactions import BlockAround, MinedTransaction, SentTransaction
+from roundtrip.chain.wallet.transactions import OUT_OF_GAS, BlockAround, MinedTransaction, SentTransaction
 from roundtrip.domain.base.events import CurveTraded, LaunchedToken, LaunchMoved, PoolOpened
 from roundtrip.domain.base.figures import format_about, format_count, format_eth
+from roundtrip.domain.base.router_codes import quote_reason
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.transaction.account import (
@@ -37,11 +38,12 @@ EthBy = Literal["balance", "events"]
 class StepsText:
     """Describes steps in words, for one network and its known tokens. ``actors``: the transaction's sender,
     the called contract, and the accounts of its operations. What a token logs about any other address is only
-    that token's claim."""
+    that token's claim. ``is_contract``: whether the transaction's target is known to be a contract."""
 
     contracts: Contracts
     known: KnownEntities
     actors: frozenset[Address] = frozenset()
+    is_contract: bool = False
 
     def is_money(self, asset: Address) -> bool:
         """True for eth, weth and usdg."""
@@ -343,7 +345,8 @@ def describe_call(texts: StepsText, sent: SentTransaction, state: CallState) -> 
     selector = _read_selector(sent)
     if target != sent.to:
         return f"{sent.sender} {verb} {target}{paid} (function selector {selector})."
-    return f"{sent.sender} {verb} the unknown contract {sent.to}{paid} (function selector {selector})."
+    unknown = "contract" if texts.is_contract else "address"
+    return f"{sent.sender} {verb} the unknown {unknown} {sent.to}{paid} (function selector {selector})."
 
 
 def _read_selector(sent: SentTransaction) -> str:
@@ -461,6 +464,20 @@ def describe_fee(sent: SentTransaction, mined: MinedTransaction, around: BlockAr
     fee_wei = mined.fee_wei()
     fee = "under 0.000001 eth" if 0 < fee_wei < _MIN_FEE_WEI else format_eth(fee_wei)
     return f"{at}; its fee was {fee}."
+
+
+def describe_failure(sent: SentTransaction, mined: MinedTransaction, reason: str | None) -> str:
+    """Why a transaction failed, as a sentence. ``reason``: as ``read_reason`` returns it."""
+    ended = mined.gas_used >= sent.gas_limit
+    if reason == OUT_OF_GAS and ended:
+        return "It ran out of gas: it used all of its gas limit."
+    if reason:
+        return f"We ran it again on the state before its block: it fails with {quote_reason(reason)}."
+    if ended:
+        return "It used all of its gas limit: it ran out, or hit an instruction that takes all of it."
+    if reason == "":
+        return "We ran it again on the state before its block: it fails and gives no reason."
+    return "We could not find out why: on the state before its block it does not fail, or cannot be run."
 
 
 def capitalize(text: str) -> str:

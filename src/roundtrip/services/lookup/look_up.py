@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import msgspec
 
+from roundtrip.chain.holders.token_views import bytes_or_empty
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ParamFault, ServiceFull
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.figures import format_count
-from roundtrip.domain.base.pasted import PastedWord, find_only_word
+from roundtrip.domain.base.pasted import PastedWord, find_only_word, list_symbols
 from roundtrip.domain.base.types import (
     BURN_ADDRESS,
     ZERO_ADDRESS,
@@ -63,8 +64,10 @@ from roundtrip.store.index import cursor, deployers, origins, tokens
 from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.liquidity.positions import read_removals
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import look_up
-from roundtrip.store.wallets.look_up import LaunchFound
+from roundtrip.store.wallets.look_up import Bearers, LaunchFound
+from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import quote_name
 
 _KEYLESS: dict[Address, str] = {
@@ -108,8 +111,10 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
     entities = KnownEntities()
     question = build_token_question(address, entities, head, limit)
     code_call = RpcCall("eth_getCode", [address, {"blockHash": head.hash}])
-    code_answer, *answers = await ctx.node.batch([code_call, *question.calls], meter)
-    code = hex_bytes(code_answer)
+    code_answer, balance_answer, *answers = await ctx.node.batch(
+        [code_call, _balance_call(address, head, limit), *question.calls], meter
+    )
+    code, balance = hex_bytes(code_answer), bytes_or_empty(balance_answer)
     question.read(answers)
     label = record.label if record.label is not None and record.label.decimals is not None else None
     label = label or entities.label(address)
@@ -133,7 +138,7 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
     if machinery != address:
         sentences = [f"It is {machinery}, one of the contracts that this service trusts."]
         return build_answer(ctx, record.at, query, "contract", sentences, address)
-    if label.decimals is not None and label.supply_raw is not None:
+    if label.decimals is not None and label.supply_raw is not None and len(balance) >= abi.WORD:
         sentences = [
             _describe_no_launch(describe_asset(ctx, label), record.at, head),
             BY_ADDRESS,
@@ -151,6 +156,12 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
         )
     sentences = [f"{address} is a contract that we do not know. It does not answer as a token."]
     return build_answer(ctx, record.at, query, "contract", sentences, address)
+
+
+def _balance_call(token: Address, head: BlockRef, limit: int) -> RpcCall:
+    """Asks a token what an account without code holds, as a check does."""
+    call = {"to": token, "data": abi.call(erc20.BALANCE_OF, BURN_ADDRESS), "gas": hex(limit)}
+    return RpcCall("eth_call", [call, {"blockHash": head.hash}])
 
 
 async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
@@ -336,18 +347,14 @@ def shared_as(params: LookUpParams) -> str:
 async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
     async with reading(ctx) as (connection, index_cursor):
         block = index_cursor.block
-        # Stored symbols are cut at this length, so no longer query can match.
-        key = (names.symbol_key(query) or "") if len(query) <= names.SYMBOL_LENGTH else ""
-        symbol_bearers = await look_up.bearers(connection, key)
-        if not symbol_bearers.launched and key.startswith("$"):
-            key = key[1:]
-            symbol_bearers = await look_up.bearers(connection, key)
+        key, symbol_bearers = await _read_bearers(connection, query)
+        word = list_symbols(query)[-1]
         unread = _UNREAD if await look_up.has_unread(connection) else ""
         if symbol_bearers.newest_id is None or symbol_bearers.oldest_id is None:
-            is_other = bool(_HEX.fullmatch(query) or _describe_money(ctx, key))
-            wallets = [] if is_other else await public_names.bearers(connection, name_key(query), _MAX_NAMED)
+            is_other = bool(_HEX.fullmatch(word) or _describe_money(ctx, key))
+            wallets = [] if is_other else await public_names.bearers(connection, name_key(word), _MAX_NAMED)
             if wallets:
-                sentences = _describe_named_wallet(query, wallets, symbol_bearers.strangers)
+                sentences = _describe_named_wallet(word, wallets, symbol_bearers.strangers)
                 return build_answer(ctx, block, query, "wallet", sentences, wallets[0].wallet)
             strangers = await tokens.strangers_with(connection, key) if symbol_bearers.strangers else []
             return _answer_no_symbol(ctx, query, block, key, symbol_bearers.strangers, strangers, unread)
@@ -381,6 +388,17 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
     )
 
 
+async def _read_bearers(connection: Connection, query: str) -> tuple[str, Bearers]:
+    """The key of the symbol that the query most likely names, and the tokens with it: launches before others,
+    the symbol as it is written before the one without quotes or ``$``."""
+    # Stored symbols are cut at this length, so no longer query can match.
+    fitting = [word for word in list_symbols(query) if len(word) <= names.SYMBOL_LENGTH]
+    keys = list(dict.fromkeys(names.symbol_key(word) or "" for word in fitting)) or [""]
+    found = [(key, await look_up.bearers(connection, key)) for key in keys]
+    launched = (pair for pair in found if pair[1].launched)
+    return next(launched, None) or next((pair for pair in found if pair[1].strangers), found[-1])
+
+
 def _describe_named_wallet(query: str, wallets: list[Bearer], strangers: int) -> list[str]:
     first, others = wallets[0], len(wallets) - 1
     sentences = [f'{first.people} people call the wallet {first.wallet} "{names.reason(query)}".', _STRANGERS]
@@ -395,15 +413,16 @@ def _describe_named_wallet(query: str, wallets: list[Bearer], strangers: int) ->
 def _answer_no_symbol(
     ctx: Context, query: str, block: BlockRef, key: str, count: int, strangers: list[Address], unread: str
 ) -> LookUpAnswer:
-    shown = f'"{names.reason(query)}"'
-    if _HEX.fullmatch(query):
-        digits = len(query) - 2
+    word = list_symbols(query)[-1]
+    shown = f'"{names.reason(word)}"'
+    if _HEX.fullmatch(word):
+        digits = len(word) - 2
         sentences = [
             f"{shown} has {digits} hex digits: an address has 40, a transaction hash or a pool id 64."
         ]
         return build_answer(ctx, block, query, "nothing", sentences)
     sentences = [f"Of the launchpad tokens that we have read, none has the symbol {shown}.", unread]
-    if len(query) > names.SYMBOL_LENGTH:
+    if len(word) > names.SYMBOL_LENGTH:
         sentences = [
             f"{shown} is longer than a symbol here: we keep {names.SYMBOL_LENGTH} characters of one."
         ]

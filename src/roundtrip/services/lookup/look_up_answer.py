@@ -2,14 +2,18 @@
 tokens whose symbol, name or address begins so, each with its newest verdict."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import ParamFault
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.figures import format_count
+from roundtrip.domain.base.pasted import MAX_CHARACTERS as MAX_PASTED
+from roundtrip.domain.base.pasted import find_short_query, list_symbols
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import TRAITS, VenueKind
 from roundtrip.domain.transaction.account import Kind, KnownMarket
@@ -51,6 +55,27 @@ class LookUpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             max_length=MAX_CHARACTERS,
         ),
     ]
+
+
+def shorten_query(text: str) -> str:
+    """A pasted text as a query: cleaned; of a longer one the address or hash in it. Raises ParamFault
+    (bad_input): it has several, or more than ``MAX_PASTED`` characters."""
+    if len(text) > MAX_PASTED:
+        # Cut, a hash could be read as an address.
+        raise ParamFault(
+            "bad_input",
+            f"The text has more than {MAX_PASTED:,} characters. Look up the address or the hash in it alone.",
+        )
+    return find_short_query(names.clean(text, MAX_PASTED), MAX_CHARACTERS)
+
+
+def read_pasted_query(raw: Mapping[str, object], _chain_id: int | None) -> Mapping[str, object]:
+    """The parameters with a short query in place of a long text that has one address or hash in it. Raises
+    ParamFault (bad_input)."""
+    query = raw.get("query")
+    if not isinstance(query, str) or len(query) <= MAX_CHARACTERS:
+        return raw
+    return {**raw, "query": shorten_query(query)}
 
 
 class LaunchAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -292,13 +317,13 @@ async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSug
     query = shared_as(params)
     if not query:
         return UseCaseAnswer(TokenSuggestions([]), ttl_ms=SHARED_MS)
+    query = list_symbols(query)[-1]
     address = _DIGITS.fullmatch(query)
     async with reading(ctx) as (connection, _):
         if address is not None:
             found = await find_by_address(connection, address["digits"], MAX_SHOWN)
         else:
-            name = query[:_NAME_LENGTH]
-            found = await find_by_text(connection, _symbol_key(query), name, MAX_SHOWN)
+            found = await find_by_text(connection, query.casefold(), query[:_NAME_LENGTH], MAX_SHOWN)
         tokens = [one.token for one in found]
         checks = await read_shown_checks(connection, tokens)
         labels = await labels_of(connection, tokens)
@@ -317,7 +342,3 @@ async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSug
 def shared_as(params: SuggestParams) -> str:
     """The query as it is looked for."""
     return names.clean(params.query, MAX_CHARACTERS)
-
-
-def _symbol_key(query: str) -> str:
-    return query.removeprefix("$").casefold()

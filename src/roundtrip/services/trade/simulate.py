@@ -4,11 +4,7 @@ Two batches to the node where the index knows a venue of the bought token; one m
 the run shows.
 """
 
-import re
 from dataclasses import dataclass, replace
-from typing import Annotated
-
-import msgspec
 
 from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
@@ -16,7 +12,7 @@ from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain.base import names
-from roundtrip.domain.base.errors import NodeFault, ParamFault
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.figures import format_about, format_close, format_count, format_shortfall
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decimal
@@ -45,14 +41,7 @@ from roundtrip.domain.trade.judge import (
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.check_run import try_sells
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import (
-    EXAMPLE_ADDRESS,
-    AddressText,
-    VerdictAnswer,
-    at,
-    read_address,
-    says,
-)
+from roundtrip.services.support.answer_fields import VerdictAnswer, at
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     ETH_DECIMALS,
@@ -63,6 +52,7 @@ from roundtrip.services.support.money import (
     money_wei,
     symbol_of,
 )
+from roundtrip.services.trade.own_gas import describe_own_gas, run_with_own_gas
 from roundtrip.services.trade.sell_back import (
     SellBackResult,
     brought_token,
@@ -71,6 +61,7 @@ from roundtrip.services.trade.sell_back import (
     sell_all,
     worth_wei,
 )
+from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import (
     ApprovalAnswer,
     CallOutcomeAnswer,
@@ -100,71 +91,7 @@ from roundtrip.services.trade.wallet_run import (
 )
 from roundtrip.venues.base import Call, Contracts, quote_name
 
-MAX_CALLS = 6
 _MONEY_DECIMALS = {"eth": ETH_DECIMALS, "weth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
-_HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
-_VALUE = re.compile("[0-9]{1,78}|0x[0-9a-fA-F]{1,64}")
-_MAX_WEI = 2**256 - 1
-_EXAMPLE_WEI = 'such as "1000000000000000000" or "0xde0b6b3a7640000"'
-
-DataField = Annotated[
-    str,
-    msgspec.Meta(
-        pattern="^0x([0-9a-fA-F]{2})*$", description="Calldata, 0x and an even number of hex digits."
-    ),
-]
-ValueField = Annotated[
-    str,
-    msgspec.Meta(
-        pattern="^([0-9]{1,78}|0x[0-9a-fA-F]{1,64})$",
-        description="Eth to send along, in wei: a whole number or hex, in quotes.",
-    ),
-]
-
-
-class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One call of several."""
-
-    to: Annotated[AddressText, says("Address to call.")]
-    data: DataField = "0x"
-    value: ValueField = "0"
-
-
-class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The wallet that sends, and its calls."""
-
-    sender: Annotated[AddressText, says("The wallet that would send the calls.")] = msgspec.field(name="from")
-    to: Annotated[AddressText | None, says("Address to call. Left out: give calls.")] = None
-    data: DataField = "0x"
-    value: ValueField = "0"
-    calls: Annotated[
-        Annotated[list[CallParams], msgspec.Meta(min_length=1, max_length=MAX_CALLS)] | None,
-        says("One to six calls in order; they replace to, data and value. Left out: the one call of to."),
-    ] = None
-    fund: Annotated[bool, says("true: run as if the wallet held plenty of eth.")] = False
-
-    def wallet(self) -> Address:
-        """The wallet that sends."""
-        return read_address(self.sender, "from", "bad_input")
-
-    def own_calls(self) -> tuple[Call, ...]:
-        """The calls in order. Raises CallerFault (bad_input)."""
-        if self.calls:
-            return tuple(_call(call.to, call.data, call.value) for call in self.calls)
-        if self.to is None:
-            raise ParamFault("bad_input", f'Give to, such as "{EXAMPLE_ADDRESS}", or calls.')
-        return (_call(self.to, self.data, self.value),)
-
-
-def _call(to: str, data: str, value: str) -> Call:
-    if not _HEX.fullmatch(data):
-        raise ParamFault("bad_input", 'data must be 0x and whole bytes in hex, such as "0xa9059cbb".')
-    if not _VALUE.fullmatch(value):
-        raise ParamFault("bad_input", f"value must be a whole number of wei in quotes, {_EXAMPLE_WEI}.")
-    wei = int(value, 16 if value.startswith("0x") else 10)
-    if wei > _MAX_WEI:
-        raise ParamFault("bad_input", f"value must be less than 2^256 wei, {_EXAMPLE_WEI}.")
-    return Call(read_address(to, "to", "bad_input"), data.lower(), wei)
 
 
 def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> ShortCheck:
@@ -243,18 +170,21 @@ def _case(
     setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
     gas = GasBudget(ctx.policy.trade_gas_budget)
     return WalletCase(
-        ctx, head, environment, setting, params.wallet(), calls, places, params.fund, meter, gas
-    )
+        ctx, head, environment, setting, params.wallet(), calls, places, params.fund, meter, gas,
+        params.own_gas(),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _JudgedCalls:
-    """The result of a simulation."""
+    """The result of a simulation. ``short``: why the wallet cannot pay for the call ``short_at``. ``why``:
+    why a call fails, where its own reason does not say it."""
 
     outcome: TradeOutcome
     ran: RunResult | None
     short: str | None = None
     short_at: int = 0
+    why: str | None = None
     evidence: Evidence | None = None
     tokens: int = 1
 
@@ -279,6 +209,11 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         if short is None:
             result = await _with_tokens_reason(case, full_run, result)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
+    starved = await run_with_own_gas(case, full_run.look, result, balance_wei)
+    if isinstance(starved, Missing):
+        return _JudgedCalls(TradeOutcome("unproven", missing=starved), None)
+    if starved is not None:
+        return _JudgedCalls(TradeOutcome("tx_reverts"), starved, why=describe_own_gas(case, result, starved))
     if len(received_tokens(case, result)) > case.ctx.policy.most_received:
         return _JudgedCalls(TradeOutcome("unproven", missing=_TOO_MANY_TOKENS), result)
     return await _run_as_sent(
@@ -518,7 +453,8 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
         return judged.short or verdict_text.unproven(outcome.missing or Missing("node", ""))
     leaving = _describe_spent(case, result) if outcome.code == "nothing_received" else None
     spenders, policy = _known_spenders(case, result), case.ctx.policy
-    sentences = [trade_text.sentence(outcome, result, judged.short, policy, judged.tokens, leaving, spenders)]
+    fails = judged.short or judged.why
+    sentences = [trade_text.sentence(outcome, result, fails, policy, judged.tokens, leaving, spenders)]
     if judged.short is None:
         warnings = trade_text.warnings_text(result, spenders)
         sentences.insert(1 if outcome.code == "tx_reverts" else 0, warnings)

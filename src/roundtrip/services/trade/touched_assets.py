@@ -243,7 +243,8 @@ class GasBudget:
 
 @dataclass(frozen=True, slots=True)
 class WalletCase:
-    """One wallet's calls. ``environment`` is a block like the next one, with the wallet in it."""
+    """One wallet's calls. ``environment`` is a block like the next one, with the wallet in it. ``own_gas``:
+    the gas limit that the wallet sets for each call; empty: for none."""
 
     ctx: Context
     head: ChainHead
@@ -255,6 +256,7 @@ class WalletCase:
     fund: bool
     meter: Meter
     gas: GasBudget
+    own_gas: tuple[int | None, ...] = ()
 
     def first_gas(self) -> int:
         """The gas limit of one call when the calls are first run."""

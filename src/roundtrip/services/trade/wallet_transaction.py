@@ -7,7 +7,9 @@ from roundtrip.domain.base.errors import ParamFault
 from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}|[0-9]{1,78}", re.ASCII)
-_QUANTITIES = ("gas", "nonce", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
+_QUANTITIES = ("nonce", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
+_MAX_GAS = 2**63 - 1
+"""No block has so much."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _KEY = re.compile(r"0x[0-9a-fA-F]{64}")
 _TYPES = (0, 1, 2)
@@ -15,23 +17,28 @@ _TYPES = (0, 1, 2)
 
 
 def read_wallet_transaction(raw: Mapping[str, object], chain_id: int | None) -> Mapping[str, object]:
-    """The parameters with ``input`` as ``data``, without what only the sending needs: gas, nonce, fees, type,
-    access list, chain. Checks their form, and that the chain is ``chain_id`` (None: any); also in each of
-    ``calls``. Raises ParamFault (bad_input)."""
-    read = _read_one(raw, chain_id, "")
+    """The parameters with ``input`` as ``data``, without what only the sending needs: nonce, fees, type,
+    access list, chain. ``gas`` becomes a list of one limit for each call. Checks their form, and that the
+    chain is ``chain_id`` (None: any); also in each of ``calls``. Raises ParamFault (bad_input)."""
+    read, gas = _read_one(raw, chain_id, "")
     calls = raw.get("calls")
-    if not isinstance(calls, list):
-        return read
-    numbered = enumerate(calls)
-    return {**read, "calls": [_read_call(call, chain_id, f"calls[{number}].") for number, call in numbered]}
+    limits = [gas]
+    if isinstance(calls, list):
+        pairs = [_read_call(call, chain_id, f"calls[{number}].") for number, call in enumerate(calls)]
+        read["calls"], limits = [call for call, _ in pairs], [limit for _, limit in pairs]
+    return read if set(limits) <= {None} else {**read, "gas": limits}
 
 
-def _read_call(call: object, chain_id: int | None, place: str) -> object:
-    return _read_one(call, chain_id, place) if isinstance(call, dict) else call
+def _read_call(call: object, chain_id: int | None, place: str) -> tuple[object, int | None]:
+    return _read_one(call, chain_id, place) if isinstance(call, dict) else (call, None)
 
 
-def _read_one(raw: Mapping[str, object], chain_id: int | None, place: str) -> Mapping[str, object]:
+def _read_one(
+    raw: Mapping[str, object], chain_id: int | None, place: str
+) -> tuple[dict[str, object], int | None]:
+    """The call, and its gas limit; None: it names none."""
     rest = dict(raw)
+    gas = _read_quantity(rest.pop("gas", None), f"{place}gas")
     for name in _QUANTITIES:
         _read_quantity(rest.pop(name, None), place + name)
     kind = _read_quantity(rest.pop("type", None), f"{place}type")
@@ -43,10 +50,10 @@ def _read_one(raw: Mapping[str, object], chain_id: int | None, place: str) -> Ma
             "bad_input", f'{place}chainId must be {chain_id}, such as "{chain_id:#x}": no other is simulated.'
         )
     _check_access_list(rest.pop("accessList", None), f"{place}accessList")
-    return _with_data(rest, place)
+    return _with_data(rest, place), None if gas is None else min(gas, _MAX_GAS)
 
 
-def _with_data(raw: dict[str, object], place: str) -> Mapping[str, object]:
+def _with_data(raw: dict[str, object], place: str) -> dict[str, object]:
     """The parameters with ``input`` as ``data``."""
     calldata = raw.pop("input", None)
     if calldata is None:

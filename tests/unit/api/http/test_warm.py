@@ -136,6 +136,21 @@ async def test_it_is_told_and_counted_as_on_the_way_through_the_routes(
     assert warmed.ctx.measures.of("operation", "check_token", "shared").count() == 2
 
 
+@pytest.mark.parametrize(
+    ("query", "often"),
+    [(b"amount=1&amount=2", "twice"), (b"deep=1&amount=1&am%6funt=1", "twice"), (b"amount=&amount=", "twice"),
+     (b"amount=1&amount=1&amount=1", "3 times")],
+)  # fmt: skip
+async def test_a_parameter_of_the_query_is_given_once(query: bytes, often: str) -> None:
+    warmed = await Warmed(BODY).begin()
+    for asked in (1, 2):
+        refused = await warmed.get(query=query)
+        assert (refused.status, msgspec.json.decode(refused.body)) == (400, {"error": {
+            "code": "bad_input", "message": f'The query parameter "amount" is given {often}. Give it once.',
+        }})  # fmt: skip
+        assert refused.shown()["x-ratelimit-remaining"] == str(PER_MINUTE - asked)
+
+
 async def test_limits_hold(small: Warmed) -> None:
     for _ in range(PER_MINUTE):
         assert (await small.get()).status == 200

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.base.pasted import PastedWord, find_only_word, find_words
+from roundtrip.domain.base.errors import ParamFault
+from roundtrip.domain.base.pasted import (
+    MAX_CHARACTERS,
+    PastedWord,
+    find_only_word,
+    find_short_query,
+    find_words,
+    list_symbols,
+)
 
 A = "0x" + "aB12" * 10
 LOW = A.lower()
@@ -37,6 +45,11 @@ HASH = "0x" + "0123456789abcdef" * 4
         (f"eip155:4663:{A}", 4663), (f"eip155:1:{A}", 1), (f"eip155:4663/erc20:{A}", 4663),
         (f"eip155:8453/erc721:{A}/12", 8453), (f"ethereum:{A}", None), (f"ethereum:{A}@4663", 4663),
         (f"ethereum:pay-{A}@1", 1), (f"ethereum:{A}@1/transfer?uint256=1", 1), (f"eth:{A}", 1),
+        (f"robinhood.blockscout.example/token/{A}", None), (f"basescan.org/token/{A}?a=1", 8453),
+        (f"www.bscscan.com/address/{A}", 56), (f"see etherscan.io:443/token/{A}", 1),
+        (f"(dexscreener.com/base/{A})", 8453), (f"x.example/swap?chain=base&a={A}", 8453),
+        (f"x.example/etherscan.io/{A}", None), (f"me@etherscan.io/{A}", None), (f"base/{A}", None),
+        (f"http://localhost:3000/base/{A}", 8453), (f"https://x.example/a:b@basescan.org/{A}", None),
         (f"rhc:{A}", None), (f"arb1:{A}", 42161), (f"{A} is the same as eip155:1:{A}", 1),
     ],
 )  # fmt: skip
@@ -68,6 +81,30 @@ def test_of_several_none_is_chosen() -> None:
         assert len(find_words(text)) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "symbols"),
+    [
+        ("FLASH", ["FLASH"]), ('"FLASH"', ['"FLASH"', "FLASH"]), ("“FLASH”", ["“FLASH”", "FLASH"]),
+        ("‘FLASH’", ["‘FLASH’", "FLASH"]), ("„FLASH“", ["„FLASH“", "FLASH"]),
+        ("«FLASH»", ["«FLASH»", "FLASH"]),
+        ("`FLASH`", ["`FLASH`", "FLASH"]), ("$FLASH", ["$FLASH", "FLASH"]), ("#FLASH", ["#FLASH", "FLASH"]),
+        ('"$FLASH"', ['"$FLASH"', "$FLASH", "FLASH"]), ('$"FLASH"', ['$"FLASH"', '$"FLASH', "FLASH"]),
+        ("$$FLASH", ["$$FLASH", "$FLASH"]), ("$", ["$"]), ('""', ['""']), ("A$", ["A$"]), ("", []),
+    ],
+)  # fmt: skip
+def test_quotes_and_tags_are_no_part_of_a_symbol_unless_they_are(text: str, symbols: list[str]) -> None:
+    assert list_symbols(text) == symbols
+
+
+@pytest.mark.parametrize("length", [81, 200, MAX_CHARACTERS])
+def test_a_long_link_becomes_its_address(length: int) -> None:
+    link = f"https://etherscan.io/token/{A}?q=".ljust(length, "x")
+    assert find_short_query(link, 80) == f"{LOW}@1"
+    assert find_short_query("x" * length, 80) == "x" * length
+    with pytest.raises(ParamFault, match="2 different addresses or hashes"):
+        find_short_query(f"{link} {OTHER}", 80)
+
+
 @given(st.sampled_from([LOW, HASH]), st.none() | st.integers(0, 10**12 - 1))
 def test_the_short_form_reads_back_and_fits(word: str, chain_id: int | None) -> None:
     pasted = PastedWord(word, chain_id)
@@ -76,7 +113,7 @@ def test_the_short_form_reads_back_and_fits(word: str, chain_id: int | None) -> 
 
 
 @pytest.mark.parametrize(
-    "piece", ["eip155:", "a-", "http://", "0x", A, f"https://{'a.' * 60}/", "/" * 9, ":"]
+    "piece", ["eip155:", "a-", "http://", "0x", A, f"https://{'a.' * 60}/", "/" * 9, ":", "a.", "www."]
 )
 def test_long_texts_take_no_time(piece: str) -> None:
     started_s = time.perf_counter()

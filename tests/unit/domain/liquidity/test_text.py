@@ -35,8 +35,11 @@ def test_a_tag_that_says_not_whose_wallet_it_is_leaves_its_address() -> None:
 def test_a_refused_sell_and_a_missing_one_differ() -> None:
     depth = TokenDepth.of([pool(100, 10**18, held(100, "free", _WALLET))])
     start = f"One wallet, {_WALLET}, can withdraw 100.00 % of the liquidity at any moment; "
-    assert (
-        describe(depth, _exit(depth, None, "SPL"), {})[0] == f'{start}you could then not sell at all ("SPL").'
+    refused = f"{start}you could then not sell at all"
+    assert describe(depth, _exit(depth, None, "no"), {})[0] == f'{refused} ("no").'
+    assert describe(depth, _exit(depth, None, "SPL"), {})[0] == (
+        f'{refused} ("SPL": the price is already past the limit of the swap, as where the pool has nothing '
+        "left to give)."
     )
     assert describe(depth, _exit(depth, None), {})[0] == f"{start}you could then not sell at all."
     assert describe(depth, _exit(depth, None, missing="no buy succeeds"), {})[0] == (

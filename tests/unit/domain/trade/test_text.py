@@ -104,7 +104,13 @@ def test_a_call_that_reaches_no_code_is_told_after_what_is_allowed() -> None:
         ((CallResult(False, 1, "WrappedError"),), "It would fail; it gives no reason."),
         (
             (CallResult(False, 1, "STF"),),
-            "It would fail: the token refused the transfer, and the router gave no reason for it.",
+            "It would fail: the router could not take the token: the wallet holds too little of it, has not "
+            "approved the router, or the token refuses the transfer.",
+        ),
+        (
+            (CallResult(False, 1, "LOK"),),
+            'It would fail with "LOK" (a code of routers and pools: the pool is not open yet, or another '
+            "call to it has not ended).",
         ),
         ((CallResult(False, 1, "\u200b\u202e"),), "It would fail; it gives no reason."),
     ],

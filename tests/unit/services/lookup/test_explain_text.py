@@ -111,9 +111,10 @@ def test_the_accounts_of_operations_are_named_and_the_rest_counted(count: int, s
     assert says in text
 
 
-def test_a_contract_that_is_not_known_is_called_unknown() -> None:
-    assert describe_call(TEXTS, SENT, "tried") == (
-        f"{ALICE} tried to call the unknown contract {BOB} (function selector 0xdeadbeef)."
+@pytest.mark.parametrize(("is_contract", "what"), [(True, "contract"), (False, "address")])
+def test_what_is_not_known_is_called_unknown(is_contract: bool, what: str) -> None:
+    assert describe_call(replace(TEXTS, is_contract=is_contract), SENT, "tried") == (
+        f"{ALICE} tried to call the unknown {what} {BOB} (function selector 0xdeadbeef)."
     )
     paid = replace(SENT, value_wei=ETH // 3)
     assert "with 0.3333 eth (function selector" in describe_call(TEXTS, paid, "wants")

@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from roundtrip.api.dispatch import read_params
+from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.base.errors import ParamFault
-from roundtrip.services.trade.simulate import SimulateParams
+from roundtrip.services.trade.simulate_params import SimulateParams
 
 A, B = "0x" + "1" * 40, "0x" + "2" * 40
 SIMULATE = next(operation for operation in OPERATIONS if operation.name == "simulate_transaction")
@@ -33,21 +35,33 @@ def read(**given: Any) -> SimulateParams:
 
 def test_a_wallets_transaction_is_read() -> None:
     plain = read(**{"from": A, "to": B, "data": "0xd0e30db0", "value": "0x0"})
-    assert read(**SENT, data="0xd0e30db0") == plain
-    assert read(**SENT, input="0xd0e30db0") == plain
+    assert plain.own_gas() == ()
+    limited = replace(plain, gas=(100_000,))
+    assert read(**SENT, data="0xd0e30db0") == limited
+    assert read(**SENT, input="0xd0e30db0") == limited
     assert read(**SENT, data="0xD0E30DB0", input="0xd0e30db0").own_calls() == plain.own_calls()
     assert (
         read(**{**SENT, "type": 0, "gasPrice": 7, "chainId": "4663", "nonce": None}, data="0xd0e30db0")
-        == plain
+        == limited
     )
-    assert read(**{**SENT, "chainId": 4663}, data="0xd0e30db0") == plain
+    assert read(**{**SENT, "chainId": 4663}, data="0xd0e30db0") == limited
+    assert read(**{**SENT, "gas": None}, data="0xd0e30db0") == plain
+    assert read(**{**SENT, "gas": 2**256}).own_gas() == (2**63 - 1,)
 
 
 def test_so_are_calls() -> None:
     calls = [{"to": B, "input": "0x01", "gas": "0x1"}, {"to": B, "chainId": "0x1237"}]
-    assert read(**{"from": A, "calls": calls, "chainId": "0x1237"}) == read(
-        **{"from": A, "calls": [{"to": B, "data": "0x01"}, {"to": B}]}
-    )
+    plain = read(**{"from": A, "calls": [{"to": B, "data": "0x01"}, {"to": B}]})
+    assert plain.own_gas() == ()
+    limited = read(**{"from": A, "calls": calls, "chainId": "0x1237", "gas": 7})
+    assert limited == replace(plain, gas=(1, None))
+
+
+def test_the_published_parameters_have_no_gas() -> None:
+    assert "gas" not in params_schema(SIMULATE)["properties"]
+    with pytest.raises(ParamFault) as refused:
+        read(**SENT, gass=1)
+    assert refused.value.message.endswith("It takes from, to, data, value, calls, fund.")
 
 
 @pytest.mark.parametrize(
@@ -63,6 +77,7 @@ def test_so_are_calls() -> None:
         ({"gas": "-1"}, "gas must be"),
         ({"gas": -1}, "gas must be"),
         ({"gas": 1.5}, "gas must be"),
+        ({"gas": [7]}, "gas must be"),
         ({"nonce": ""}, "nonce must be"),
         ({"gasPrice": "1e9"}, "gasPrice must be"),
         ({"maxFeePerGas": "1 gwei"}, "maxFeePerGas must"),
