@@ -20,6 +20,7 @@ from support.wallet import calldata
 AMOUNT = {"weth": "0.1", "usdg": "350"}
 POOL = {"weth": PoolPlan("weth", 3000), "usdg": PoolPlan("usdg", 3000, quote_milli=70_000_000)}
 MAX = 2**256 - 1
+DUST_WEI = 10**18
 
 
 def refusing(rpc: SyncRpc, built: Built, *pools: PoolPlan) -> str:
@@ -38,6 +39,13 @@ def signer(rpc: SyncRpc, built: Built) -> Signer:
     wallet = Signer(rpc, built.contracts, "picky holder")
     wallet.fill_usdg(400 * 10**6)
     return wallet
+
+
+def leave_weth(wallet: Signer, built: Built, wei: int) -> None:
+    """In the Universal Router, whose next caller may take it."""
+    weth, router = built.contracts["weth"], built.contracts["universalRouter"]
+    assert wallet.send(weth, calldata("deposit()"), wei).ok
+    assert wallet.send(weth, calldata("transfer(address,uint256)", router, wei)).ok
 
 
 def assert_verified(built: Built, trade: Prepared, wallet: Signer, amount: str = "all") -> None:
@@ -97,6 +105,8 @@ async def test_it_brings_its_minimum_in_time_or_nothing(
     )
     first = await prepared(ctx, "sell", token, other.address, amount="all", slippageBps=5000)
     assert other.trade(first).ok
+    # What lies in the router does not stand in for what the pool pays less.
+    leave_weth(other, built, DUST_WEI)
     done = wallet.trade(sell)
     assert [receipt.ok for receipt in done.receipts] == [True, True, False]
     assert (done.token_raw, done.money_raw) == (0, 0)
@@ -151,6 +161,33 @@ async def test_a_sell_that_only_the_node_lost_is_not_said_to_fail(
             faulty.fault, faulty.after = None, 0
     assert set(outcomes) == {"upstream", "ok"}
     assert outcomes[-1] == "ok"
+
+
+async def test_a_sell_over_a_cap_says_what_part_of_it_sells_by_the_other_route(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    token, wallet = refusing(rpc, built, POOL["weth"]), signer(rpc, built)
+    owner = ContractDeployer(rpc, built.accounts[0])
+    owner.receipt(owner.send(token, calldata("transfer(address,uint256)", wallet.address, 300_000 * 10**18)))
+    assert wallet.send(token, calldata("cap()")).ok
+    with pytest.raises(CallerFault) as raised:
+        await prepared(ctx, "sell", token, wallet.address, amount="all")
+    # A third is the cap, and a quarter the largest part tried below it.
+    assert raised.value.message.endswith(" A smaller part sells: 75000 tokens went through.")
+    sell = await prepared(ctx, "sell", token, wallet.address, amount="75000")
+    assert wallet.trade(sell).money_raw == sell.raw
+
+
+async def test_weth_that_lies_in_the_router_counts_for_nothing(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    token, wallet = refusing(rpc, built, POOL["weth"]), signer(rpc, built)
+    assert wallet.buy(token, "weth", 3000, 10**17)
+    clean = await prepared(ctx, "sell", token, wallet.address, amount="all")
+    leave_weth(wallet, built, DUST_WEI)
+    sell = await prepared(ctx, "sell", token, wallet.address, amount="all")
+    assert (sell.raw, sell.min_raw) == (clean.raw, clean.min_raw)
+    assert wallet.trade(sell).money_raw == sell.raw + DUST_WEI
 
 
 async def test_more_than_the_wallet_holds_is_told_as_ever(ctx: Context, rpc: SyncRpc, built: Built) -> None:
