@@ -272,19 +272,22 @@ def plan_second_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
-    """Through Permit2 and the Universal Router."""
-    quote = venue.quote_address
+    """Through Permit2 and the Universal Router. The minimum is the swap's own, as with the usual router: what
+    else lies in the Universal Router does not count towards it."""
+    quote, deadline_s = venue.quote_address, terms.deadline_s
     path = f"0x{token[2:]}{venue.fee_pips:06x}{quote[2:]}"
     by_weth = venue.quote == "weth"
     tail = abi.bytes_tail(path)
-    head = amm_v4.encode(amm_v4.ROUTER_ITSELF if by_weth else amm_v4.CALLER, amount_raw, 0)
+    head = amm_v4.encode(amm_v4.ROUTER_ITSELF if by_weth else amm_v4.CALLER, amount_raw, terms.min_raw)
     # Routers of 2.1 read an array of minimum prices after the flag; an empty one sets none.
     head += amm_v4.encode(6 * abi.WORD, True, 6 * abi.WORD + len(tail) // 2)
     commands = [(V3_SWAP_EXACT_IN, head + tail + abi.word(0))]
-    commands += [(amm_v4.UNWRAP_WETH, amm_v4.encode(amm_v4.CALLER, 0))] if by_weth else []
-    approvals = amm_v4.approve_router(token, contracts, amount_raw if approve_raw is None else approve_raw)
-    return (*approvals, amm_v4.plan_execute(contracts, tuple(commands)))
+    commands += [(amm_v4.UNWRAP_WETH, amm_v4.encode(amm_v4.CALLER, terms.min_raw))] if by_weth else []
+    approved_raw = amount_raw if approve_raw is None else approve_raw
+    approvals = amm_v4.approve_router(token, contracts, approved_raw, deadline_s)
+    return (*approvals, amm_v4.plan_execute(contracts, tuple(commands), 0, deadline_s))
 
 
 def _bind_deadline(swap: str, terms: TradeTerms) -> str:

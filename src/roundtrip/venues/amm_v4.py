@@ -314,17 +314,20 @@ def plan_second_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Swaps first and settles then, as interfaces do. It fails where less than the amount arrives."""
-    swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, False, amount_raw))
+    deadline_s = terms.deadline_s
+    swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, False, amount_raw, terms.min_raw))
     settle = (SETTLE_ALL, encode(token, amount_raw))
     if venue.quote == "weth":
         take = (TAKE, encode(contracts.weth, ROUTER_ITSELF, OPEN_DELTA))
-        after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, 0)),)
+        after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, terms.min_raw)),)
     else:
-        take, after = (TAKE_ALL, encode(venue.quote_address, 0)), ()
-    sell = plan_execute(contracts, ((V4_SWAP, encode_actions(swap, settle, take)), *after))
-    return (*approve_router(token, contracts, amount_raw if approve_raw is None else approve_raw), sell)
+        take, after = (TAKE_ALL, encode(venue.quote_address, terms.min_raw)), ()
+    sell = plan_execute(contracts, ((V4_SWAP, encode_actions(swap, settle, take)), *after), 0, deadline_s)
+    approved_raw = amount_raw if approve_raw is None else approve_raw
+    return (*approve_router(token, contracts, approved_raw, deadline_s), sell)
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:

@@ -213,6 +213,7 @@ class VenueFile(ListingFile, Protocol):
         amount_raw: int,
         seller: Address,
         approve_raw: int | None = None,
+        terms: TradeTerms = UNBOUND,
     ) -> tuple[Call, ...]:
         """The same sell by another usual route. Empty: the venue has one route."""
         ...

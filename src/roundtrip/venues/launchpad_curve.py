@@ -237,6 +237,7 @@ def plan_second_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """None: a wallet sells to the curve itself."""
     return ()

@@ -23,12 +23,12 @@ def venue(quote: str, token: Address = LOW) -> Venue:
     return next(found)
 
 
-def executed(call: Call) -> list[tuple[int, bytes]]:
+def executed(call: Call, deadline_s: int = amm_v4.FAR_DEADLINE_S) -> list[tuple[int, bytes]]:
     """Commands and inputs of a router call."""
     assert call.to == CONTRACTS.universal_router
     assert call.data.startswith(amm_v4.EXECUTE)
     commands, inputs, deadline = decode(["bytes", "bytes[]", "uint256"], bytes.fromhex(call.data[10:]))
-    assert deadline == amm_v4.FAR_DEADLINE_S
+    assert deadline == deadline_s
     return list(zip(commands, inputs, strict=True))
 
 

@@ -5,8 +5,9 @@ from eth_abi.abi import decode
 from eth_abi.packed import encode_packed
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.domain.base.venue import TRAITS
+from roundtrip.domain.base.venue import TRAITS, Venue
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
+from roundtrip.venues.base import TradeTerms, VenueFile
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 from unit.venues.test_amm_v3 import venue as v3_venue
 from unit.venues.test_amm_v4 import actions, executed, swap
@@ -53,6 +54,29 @@ def test_in_a_v3_pool_the_universal_router_swaps_along_a_path(quote: str, token:
         assert (unwrap, decode(["address", "uint256"], unwrapped)) == (0x0C, (amm_v4.CALLER, 0))
     else:
         assert (recipient, rest) == (amm_v4.CALLER, [])
+
+
+@pytest.mark.parametrize(
+    ("file", "venue"),
+    [
+        (amm_v3, v3_venue("weth", BELOW)), (amm_v3, v3_venue("usdg", BELOW)),
+        (amm_v4, v4_venue("eth", BELOW)), (amm_v4, v4_venue("weth", BELOW)),
+    ],
+)  # fmt: skip
+def test_a_minimum_and_a_deadline_bind_it(file: VenueFile, venue: Venue) -> None:
+    terms = TradeTerms(777, 1_800_000_000)
+    _, permit, call = file.plan_second_sell(venue, BELOW, CONTRACTS, AMOUNT, SELLER, terms=terms)
+    assert permit.data.endswith(format(1_800_000_000, "064x"))
+    commands = executed(call, 1_800_000_000)
+    by_weth = venue.quote == "weth"
+    if by_weth:
+        assert decode(["address", "uint256"], commands[-1][1]) == (amm_v4.CALLER, 777)
+    if file is amm_v3:
+        assert decode(["address", "uint256", "uint256"], commands[0][1])[1:] == (AMOUNT, 777)
+    else:
+        (_, traded), _, (_, taken) = actions(commands[0][1])
+        assert swap(traded)[3] == 777
+        assert by_weth or decode(["address", "uint256"], taken)[1] == 777
 
 
 @TOKENS

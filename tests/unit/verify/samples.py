@@ -10,6 +10,7 @@ from typing import Any
 
 import sha3
 from eth_abi.abi import encode
+from eth_abi.packed import encode_packed
 
 from roundtrip_verify import Network, Unreadable, verify
 
@@ -55,12 +56,14 @@ class TradeCase:
     hook: str = ZERO
     reset: bool = False
     taxed: bool = False
+    second: bool = False
+    """A v3 sell through Permit2 and the Universal Router."""
     paid: int | None = None
     router_min: int | None = None
 
     @property
     def name(self) -> str:
-        marks = [mark for mark in ("reset", "taxed") if getattr(self, mark)]
+        marks = [mark for mark in ("reset", "taxed", "second") if getattr(self, mark)]
         marks += ["hooked"] if self.hook != ZERO else []
         return "-".join([self.kind, self.side, self.quote, *marks, self.token[:4]])
 
@@ -124,6 +127,12 @@ CASES: tuple[TradeCase, ...] = (
     TradeCase("amm_v4", "buy", "eth", fee=DYNAMIC_FEE, hook=address("a hook")),
     TradeCase("amm_v4", "sell", "usdg", ABOVE, reset=True),
     TradeCase("amm_v3", "sell", "weth", reset=True),
+    *(
+        TradeCase("amm_v3", "sell", quote, token, second=True)
+        for quote in ("weth", "usdg")
+        for token in (BELOW, ABOVE)
+    ),
+    TradeCase("amm_v3", "sell", "usdg", reset=True, second=True),
     TradeCase("launchpad_curve", "buy", "usdg", reset=True),
     TradeCase("amm_v4", "buy", "weth", taxed=True),
     TradeCase("amm_v3", "buy", "usdg", taxed=True),
@@ -177,6 +186,7 @@ def approvals(case: TradeCase) -> list[tuple[str, bytes]]:
         return []
     asset = NETWORK.usdg if case.side == "buy" else case.token
     spender = {"launchpad_curve": CURVE, "amm_v3": NETWORK.swap_router02}.get(case.kind, NETWORK.permit2)
+    spender = NETWORK.permit2 if case.second else spender
     found = [(asset, call("approve(address,uint256)", spender, 0))] if case.reset else []
     found.append((asset, call("approve(address,uint256)", spender, case.paid_raw)))
     if spender == NETWORK.permit2:
@@ -190,9 +200,10 @@ def trade(case: TradeCase) -> tuple[str, bytes]:
         name = "buy" if case.side == "buy" else "sell"
         amounts = (case.paid_raw, case.router_min_raw, WALLET)
         return CURVE, call(f"{name}(uint256,uint256,address)", *amounts)
-    if case.kind == "amm_v3":
+    if case.kind == "amm_v3" and not case.second:
         return NETWORK.swap_router02, call("multicall(uint256,bytes[])", DEADLINE_S, _v3_calls(case))
     commands = _v4_buy(case) if case.side == "buy" else _v4_sell(case)
+    commands = _v3_second(case) if case.second else commands
     codes, inputs = bytes(one for one, _ in commands), [data for _, data in commands]
     return NETWORK.universal_router, call("execute(bytes,bytes[],uint256)", codes, inputs, DEADLINE_S)
 
@@ -208,6 +219,14 @@ def _v3_calls(case: TradeCase) -> list[bytes]:
     if buys:
         return [swap, call("refundETH()")] if eth else [swap]
     return [swap, call("unwrapWETH9(uint256,address)", case.router_min_raw, WALLET)] if eth else [swap]
+
+
+def _v3_second(case: TradeCase) -> list[tuple[int, bytes]]:
+    eth, least = case.money == "eth", case.router_min_raw
+    path = encode_packed(["address", "uint24", "address"], [case.token, case.fee, case.money_address])
+    types = ["address", "uint256", "uint256", "bytes", "bool", "uint256[]"]
+    swap = encode(types, [ROUTER if eth else CALLER, case.paid_raw, least, path, True, []])
+    return [(0x00, swap), *([(0x0C, _words("address uint256", CALLER, least))] if eth else [])]
 
 
 def _actions(*actions: tuple[int, bytes]) -> bytes:
@@ -310,7 +329,7 @@ def body(case: TradeCase) -> Json:
 def first(kind: str, side: str, quote: str) -> TradeCase:
     """The plain case of a kind."""
     found = (case for case in CASES if (case.kind, case.side, case.quote) == (kind, side, quote))
-    return next(case for case in found if not case.reset and not case.taxed)
+    return next(case for case in found if not (case.reset or case.taxed or case.second))
 
 
 def caught(answer: Json) -> bool:

@@ -1,6 +1,7 @@
 """Answers that fit their steps to the byte, and are wrong all the same."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from eth_abi.abi import encode
@@ -29,10 +30,14 @@ LIES = {
         TradeCase("launchpad_curve", "buy", "eth", router_min=0),
         TradeCase("launchpad_curve", "sell", "eth", router_min=0),
     ),
-    "a sell whose minimum is another": (TradeCase("amm_v3", "sell", "usdg", router_min=10**9),),
+    "a sell whose minimum is another": (
+        TradeCase("amm_v3", "sell", "usdg", router_min=10**9),
+        TradeCase("amm_v3", "sell", "weth", router_min=1, second=True),
+    ),
     "amounts that mean everything": (
         TradeCase("launchpad_curve", "sell", "eth", paid=2**256 - 1),
         TradeCase("amm_v3", "sell", "usdg", paid=2**255),
+        TradeCase("amm_v3", "sell", "usdg", paid=2**160 - 1, second=True),
         TradeCase("amm_v4", "sell", "eth", paid=2**160 - 1),
         TradeCase("amm_v4", "sell", "weth", paid=2**128),
     ),
@@ -55,6 +60,7 @@ LIES = {
     "fees of more than all": (
         TradeCase("amm_v3", "buy", "weth", fee=1_000_001),
         TradeCase("amm_v3", "buy", "weth", fee=0x800000),
+        TradeCase("amm_v3", "sell", "usdg", fee=1_000_001, second=True),
         TradeCase("amm_v4", "sell", "eth", fee=1_000_001),
     ),
 }
@@ -130,6 +136,30 @@ def test_eth_that_goes_along_is_part_of_the_step() -> None:
         step = answer["steps"][-1]
         step["value"] = str(int(step["value"]) + 1)
         assert any(" wei, but must send" in text for text in verify(answer, NETWORK).findings)
+
+
+@pytest.mark.parametrize("quote", ["weth", "usdg"])
+def test_the_two_routes_of_a_v3_sell_are_not_mixed(quote: str) -> None:
+    """An approval for one router and a swap through the other: something stays allowed."""
+    usual, second = (TradeCase("amm_v3", "sell", quote, second=second) for second in (False, True))
+    for swap, approved in ((usual, second), (second, usual)):
+        mixed = {**body(swap), "steps": [*body(approved)["steps"][:-1], body(swap)["steps"][-1]]}
+        mixed["steps"][-1]["n"] = len(mixed["steps"])
+        assert any("the spender is" in text for text in verify(mixed, NETWORK).findings)
+        # The calldata of one router, sent to the other.
+        answer = body(swap)
+        answer["steps"][-1]["to"] = body(approved)["steps"][-1]["to"]
+        assert not verify(answer, NETWORK).ok
+
+
+@pytest.mark.parametrize("quote", ["weth", "usdg"])
+def test_a_v3_buy_has_no_second_route(quote: str) -> None:
+    """The swap is right to the byte, but only sells go by it."""
+    case = replace(first("amm_v3", "buy", quote), second=True)
+    findings = verify(body(case), NETWORK).findings
+    assert any(
+        f"must be 0x{call('multicall(uint256,bytes[])', 0, [])[:4].hex()}" in text for text in findings
+    )
 
 
 def test_an_approval_of_nft_kind_is_nothing_that_a_trade_needs() -> None:

@@ -201,7 +201,7 @@ CHANGES: dict[str, Change] = {
 
 def pays_whoever_calls(case: TradeCase) -> bool:
     """True where the calldata names no wallet: the routers' constant for the caller stands there."""
-    return case.kind != "launchpad_curve" and (case.kind, case.side) != ("amm_v3", "sell")
+    return case.second or (case.kind != "launchpad_curve" and (case.kind, case.side) != ("amm_v3", "sell"))
 
 
 HARMLESS: dict[str, Callable[[TradeCase], bool]] = {
@@ -281,7 +281,9 @@ def test_approvals_that_were_given_may_be_left_out(case: TradeCase) -> None:
     answer["steps"] = answer["steps"][-1:]
     renumber(answer)
     assert caught(answer)
-    answer["alreadyDone"] = ["given"] * (len(given) or (2 if case.kind.endswith(("v4", "pool")) else 1))
+    answer["alreadyDone"] = ["given"] * (
+        len(given) or (2 if case.second or case.kind.endswith(("v4", "pool")) else 1)
+    )
     assert not caught(answer)
     assert any("alreadyDone" in note for note in verify(answer, NETWORK).notes)
 

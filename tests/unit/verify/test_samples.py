@@ -94,7 +94,8 @@ def test_what_the_service_writes_passes(case: TradeCase) -> None:
     if case.side == "buy":
         plan = module.plan_buy(at, token, _CONTRACTS, case.paid_raw, wallet, terms)
     else:
-        plan = module.plan_sell(at, token, _CONTRACTS, case.paid_raw, wallet, terms=terms)
+        plan_sell = module.plan_second_sell if case.second else module.plan_sell
+        plan = plan_sell(at, token, _CONTRACTS, case.paid_raw, wallet, terms=terms)
     answer = body_of(case, [(call.to, bytes.fromhex(call.data[2:])) for call in plan])
     assert [int(step["value"]) for step in answer["steps"]] == [call.value_wei for call in plan]
     assert verify(answer, NETWORK).findings == ()
@@ -103,6 +104,14 @@ def test_what_the_service_writes_passes(case: TradeCase) -> None:
 
 def proven(case: TradeCase) -> str:
     return "\n".join(verify(body(case), NETWORK).proven)
+
+
+def test_a_sell_by_the_second_route_says_who_may_take_and_who_is_paid() -> None:
+    text = proven(TradeCase("amm_v3", "sell", "weth", second=True))
+    assert f"lets Permit2 {NETWORK.permit2} take exactly" in text
+    assert f"lets the Universal Router {NETWORK.universal_router} take, by Permit2, exactly" in text
+    assert f"sends the output only to the wallet that signs the step, {WALLET}" in text
+    assert NETWORK.swap_router02 not in text
 
 
 def test_fees_and_hooks_are_named() -> None:

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip_verify import Network, Request, Unreadable, lines, parse, verify
-from unit.verify.samples import NETWORK, NETWORK_FILE, Json, body, first
+from unit.verify.samples import NETWORK, NETWORK_FILE, Json, TradeCase, body, first
 
 CASES = [
     first("launchpad_curve", "buy", "usdg"),
     first("amm_v3", "sell", "weth"),
+    TradeCase("amm_v3", "sell", "usdg", second=True),
     first("amm_v4", "buy", "weth"),
     first("launchpad_pool", "sell", "eth"),
 ]

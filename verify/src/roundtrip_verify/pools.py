@@ -23,6 +23,8 @@ def find_pool(
     """The pool that the calldata names, and the expected call for it. Of the calldata only the pool's key is
     used; ``doubts`` checks whether that is the claimed pool."""
     build_call: CallBuilder = routers.v3 if trade.kind == V3 else routers.v4
+    if routers.by_second_route(trade, network):
+        build_call = routers.v3_second
     blanks = [PoolKey(money, 0) for money in _moneys(trade, network)]
     candidates = [(pool, build_call(trade, network, minimum, pool).fields) for pool in blanks]
     fitting = [pair for pair in candidates if abi.size(pair[1]) == len(step.data)]

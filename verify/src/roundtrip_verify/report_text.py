@@ -6,7 +6,7 @@ from . import pools
 from .network import TrustedNetwork
 from .prepared_trade import CURVE, ETH, MONEY_DECIMALS, V3, TradeToVerify
 from .report import plain
-from .routers import PoolKey
+from .routers import PoolKey, by_permit2
 
 
 def time(seconds: int) -> str:
@@ -58,7 +58,7 @@ def swap(at: int, trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey, 
     received = amount(trade, minimum, trade.expect.asset)
     pool_named = pools.describe_pool(trade, network, pool)
     # Where the calldata names no wallet, the routers pay their caller.
-    names_wallet = trade.kind == V3 and not trade.buys
+    names_wallet = trade.kind == V3 and not trade.buys and not by_permit2(trade, network)
     recipient = (
         f"your wallet {trade.head.wallet}"
         if names_wallet

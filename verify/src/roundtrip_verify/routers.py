@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .abi import WORD, Field, Fields, address, array, code, encode_fields, keccak, number, size, tail
 from .network import TrustedNetwork
-from .prepared_trade import CURVE, ETH, TradeToVerify
+from .prepared_trade import CURVE, ETH, V3, TradeToVerify
 
 ZERO_ADDRESS = "0x" + "0" * 40
 """The zero address: eth itself, or no hook."""
@@ -27,7 +27,7 @@ MULTICALL, EXACT_INPUT_SINGLE, REFUND_ETH, UNWRAP_WETH9 = "5ae401dc", "04e45aaf"
 EXECUTE = "3593564c"
 CURVE_BUY, CURVE_SELL = "59a87bc1", "d04c6983"
 
-SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "04", "0b", "0c", "10"
+V3_SWAP_EXACT_IN, SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "00", "04", "0b", "0c", "10"
 SWAP_EXACT_IN_SINGLE, SETTLE, SETTLE_ALL, TAKE, TAKE_ALL = "06", "0b", "0c", "0e", "0f"
 
 _HOOK_DATA_AT = 10 * WORD
@@ -147,11 +147,40 @@ def _v3_swap(paid: str, bought: str, fee: int, recipient: str, amount: int, mini
     )
 
 
-def v4(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKey) -> ExpectedCall:
-    """The Universal Router, with a deadline over all of its commands."""
-    commands = (
-        _v4_buy(trade, network, minimum, pool) if trade.buys else _v4_sell(trade, network, minimum, pool)
+def v3_second(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKey) -> ExpectedCall:
+    """A sell through the Universal Router, which takes the tokens by Permit2 and pays its caller."""
+    eth, paid, bought = trade.money == ETH, trade.head.token, pool.money
+    path = (
+        Field("the token paid", bytes.fromhex(paid[2:]), "address"),
+        Field(FEE, pool.fee.to_bytes(3, "big"), "number"),
+        Field("the token bought", bytes.fromhex(bought[2:]), "address"),
     )
+    path_tail = tail("the path", path)
+    swap = (
+        address("the recipient", ROUTER if eth else CALLER),
+        number("the amount paid", trade.spend.raw),
+        number("the minimum", minimum),
+        number("the place of the path", 6 * WORD),
+        number("whether the wallet pays", True),
+        number("the place of the least prices", 6 * WORD + size(path_tail)),
+        *path_tail,
+        number("the count of the least prices", 0),
+    )
+    unwrap = [(UNWRAP_WETH, _unwrap("eth", minimum))] if eth else []
+    return _execute(trade, network, [(V3_SWAP_EXACT_IN, swap), *unwrap])
+
+
+def v4(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKey) -> ExpectedCall:
+    """The Universal Router."""
+    build_commands = _v4_buy if trade.buys else _v4_sell
+    return _execute(trade, network, build_commands(trade, network, minimum, pool))
+
+
+Commands = list[tuple[str, Fields]]
+
+
+def _execute(trade: TradeToVerify, network: TrustedNetwork, commands: Commands) -> ExpectedCall:
+    """The Universal Router, with a deadline over all of its commands."""
     codes = tail("the commands", (code("the commands", "".join(command for command, _ in commands)),))
     fields = (
         code("the function", EXECUTE),
@@ -162,9 +191,6 @@ def v4(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKe
         *array("the inputs", [fields for _, fields in commands]),
     )
     return ExpectedCall(network.universal_router, _value(trade), fields)
-
-
-Commands = list[tuple[str, Fields]]
 
 
 def _v4_buy(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKey) -> Commands:
@@ -264,4 +290,15 @@ def spender(trade: TradeToVerify, network: TrustedNetwork) -> str:
     """The contract that has to be approved for the token that is paid."""
     if trade.kind == CURVE:
         return trade.at
-    return network.permit2 if trade.in_vault else network.swap_router02
+    return network.permit2 if by_permit2(trade, network) else network.swap_router02
+
+
+def by_permit2(trade: TradeToVerify, network: TrustedNetwork) -> bool:
+    """True where the Universal Router takes the tokens by Permit2: for v4 pools, and for v3 pools by the
+    second route."""
+    return trade.in_vault or by_second_route(trade, network)
+
+
+def by_second_route(trade: TradeToVerify, network: TrustedNetwork) -> bool:
+    """True for a sell in a v3 pool whose last step goes to the Universal Router. Buys have no such form."""
+    return trade.kind == V3 and not trade.buys and trade.steps[-1].to == network.universal_router

@@ -26,6 +26,7 @@ MIN_GAS, MAX_GAS = 21_000, 2**24
 """The gas that any transaction takes, and the most that one may take (EIP-7825)."""
 USUAL_VALID_S = (19 * 60, 21 * 60)
 MAX_VAULT_RAW = 2**128
+MAX_PERMIT2_RAW = 2**160 - 1
 MAX_RAW = 2**255
 """Amounts below these mean themselves: routers and tokens read some higher ones as everything."""
 
@@ -122,7 +123,8 @@ def _check_claims(trade: TradeToVerify, network: TrustedNetwork, result: RuleFin
     for label, amount in (("spend.amount", paid), ("expect.amount", received), ("expect.min", trade.minimum)):
         if base_units(amount.text, trade.decimals_of(amount.asset)) != amount.raw:
             report(f"{label} is {printable(amount.text)}, but the answer gives it as {amount.raw} base units")
-    if not 0 < paid.raw < (MAX_VAULT_RAW if trade.in_vault else MAX_RAW):
+    most_raw = MAX_PERMIT2_RAW if routers.by_second_route(trade, network) else MAX_RAW
+    if not 0 < paid.raw < (MAX_VAULT_RAW if trade.in_vault else most_raw):
         report(f"spend.raw is {paid.raw}, which is not a valid amount to spend")
     floor = received.raw * (10_000 - head.slippage_bps) // 10_000 - ROUNDING_RAW
     if not max(floor, 1) <= trade.minimum.raw <= received.raw:
@@ -224,8 +226,8 @@ RESET, TOKEN_APPROVAL, PERMIT2_APPROVAL = "reset", "approval", "permit2"
 
 def _check_approvals(trade: TradeToVerify, network: TrustedNetwork, result: RuleFindings) -> None:
     """Checks every step before the last one."""
-    pays_eth = trade.buys and trade.money == ETH
-    needed = [] if pays_eth else [TOKEN_APPROVAL, *([PERMIT2_APPROVAL] if trade.in_vault else [])]
+    pays_eth, by_permit2 = trade.buys and trade.money == ETH, routers.by_permit2(trade, network)
+    needed = [] if pays_eth else [TOKEN_APPROVAL, *([PERMIT2_APPROVAL] if by_permit2 else [])]
     asset = network.usdg if trade.buys else trade.head.token
     spender, amount = routers.spender(trade, network), trade.spend.raw
     kinds = [_approval_kind(step) for step in trade.steps[:-1]]

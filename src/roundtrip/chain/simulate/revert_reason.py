@@ -67,6 +67,8 @@ class Shortfall:
 
 _BROUGHT_AT = {"V4TooLittleReceived": 1, "SlippageExceeded": 0}
 """Which argument of the error is what the swap would bring."""
+_UNSTATED = frozenset({"V3TooLittleReceived", "InsufficientETH"})
+"""The Universal Router's errors of a v3 swap, and of the weth that it unwraps, which state no amount."""
 _ROUTER = "ExecutionFailed"
 _SHORT_TEXTS = frozenset({"Too little received", "Insufficient WETH9"})
 """What SwapRouter02 says."""
@@ -81,6 +83,8 @@ def shortfall_in(data: bytes) -> Shortfall | None:
         error = KNOWN.get(data[:4])
     if data[:4] == _ERROR_STRING:
         return Shortfall(None) if _error_string(data) in _SHORT_TEXTS else None
+    if error is not None and error.name in _UNSTATED:
+        return Shortfall(None)
     at = None if error is None else _BROUGHT_AT.get(error.name)
     word = b"" if at is None else data[4 + at * _WORD :][:_WORD]
     return Shortfall(int.from_bytes(word, "big")) if len(word) == _WORD else None

@@ -195,6 +195,11 @@ def lowered_minimum(lowered_bps: int) -> str:
     )
 
 
+def by_second_route(route: str) -> str:
+    """What a sell says that the usual router of its pool refuses. ``route``: the other one's name."""
+    return f"The usual router is refused: this sell goes through {route}."
+
+
 def _reverts(ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"

@@ -2,7 +2,8 @@
 
 1: the token's facts and venues, and the wallet's holdings and allowances. 2: the check's sells, and a
 rehearsal of the trade on every venue. 3: the final form, exactly as it is returned, and after a buy the sell
-back. This service holds no key and sends nothing.
+back. A sell that fails on every venue is rehearsed once more by the second route of v3 pools. This service
+holds no key and sends nothing.
 """
 
 from datetime import UTC, datetime
@@ -49,13 +50,16 @@ from roundtrip.services.trade import trade_builder
 from roundtrip.services.trade.final_run import MAX_SLIPPAGE_BPS, FinalRun, final_run
 from roundtrip.services.trade.rehearsal import (
     NO_LIQUIDITY,
+    Rehearsals,
     all_dry,
     best_buy,
     best_sell,
     check_tradable,
+    completed_sells,
     decimals_of,
     paid_with,
     rehearse,
+    rehearse_second_route,
     tradable,
     with_own_reason,
     with_smaller_buy,
@@ -63,7 +67,7 @@ from roundtrip.services.trade.rehearsal import (
 )
 from roundtrip.services.trade.simulate import sell_back, short_check
 from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
-from roundtrip.services.trade.trade_builder import DECIMALS, Side, TradeBuilder
+from roundtrip.services.trade.trade_builder import DECIMALS, NotEnough, RehearsedTrade, Side, TradeBuilder
 from roundtrip.venues.base import quote_name
 
 Slippage = Annotated[
@@ -255,11 +259,28 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)
     chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
-        fault = await with_own_reason(builder, chosen, meter)
-        raise await with_smaller_sell(builder, rehearsals, fault, amount_raw, meter)
+        builder, rehearsals, chosen = await _sell_by_second_route(
+            builder, rehearsals, chosen, amount_raw, meter
+        )
     return _as_answered(
         builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
     )
+
+
+async def _sell_by_second_route(
+    builder: TradeBuilder, rehearsals: Rehearsals, fault: CallerFault, amount_raw: int, meter: Meter
+) -> tuple[TradeBuilder, Rehearsals, RehearsedTrade]:
+    """The sell that the usual router of v3 pools refuses, through the other one. Raises CallerFault where
+    that fails, too, with the usual route's fault."""
+    second = None
+    if fault.code == "would_fail" and not isinstance(fault, NotEnough):
+        second = await rehearse_second_route(builder, rehearsals, amount_raw, meter)
+    if second is not None and isinstance(chosen := best_sell(*second), RehearsedTrade):
+        return *second, chosen
+    fault = await with_own_reason(builder, fault, meter)
+    if second is not None and not completed_sells(rehearsals.small):
+        builder, rehearsals = second
+    raise await with_smaller_sell(builder, rehearsals, fault, amount_raw, meter)
 
 
 # --- the first batch -------------------------------------------------------------------------------
@@ -479,7 +500,8 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
         impact = "" if final.impact_bps is None else trade_text.impact(final.impact_bps, "sell")
         is_lossy = final.lost_bps is not None and code_of_loss(final.lost_bps, policy) != "ok"
         less = f", worth {format_percent(final.lost_bps or 0)} less than what it spends" if is_lossy else ""
-        return f"It goes through and brings {arrived}{less}{impact}."
+        way = f" {trade_text.by_second_route(venue.traits.second_route)}" if builder.second_route else ""
+        return f"It goes through and brings {arrived}{less}{impact}.{way}"
     is_same = refused in (None, finding.code)
     if is_same:
         text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)

@@ -140,6 +140,24 @@ async def rehearse_each(builder: TradeBuilder, trades: list[Amounts], meter: Met
     ]
 
 
+async def rehearse_second_route(
+    builder: TradeBuilder, rehearsals: Rehearsals, amount_raw: int, meter: Meter
+) -> tuple[TradeBuilder, Rehearsals] | None:
+    """A sell that fails on every venue, once more through the other usual router of v3 pools; the check is
+    not asked again. None: no pool of the token has one."""
+    venues = [venue for venue in tradable(builder.buy_round) if venue.traits.by_router]
+    if not venues:
+        return None
+    second = replace(builder, second_route=True)
+    whole, small = _write_trades(second, dict.fromkeys(venues, amount_raw))
+    results = await _run_trades(second, [*whole, *small], meter)
+    return second, replace(
+        rehearsals,
+        rehearsed=_by_venue(second, whole, results[: len(whole)]),
+        small=_by_venue(second, small, results[len(whole) :]),
+    )
+
+
 async def _run_trades(
     builder: TradeBuilder, trades: list[WrittenTrade], meter: Meter
 ) -> list[Results | Missing]:
@@ -246,9 +264,14 @@ def sells(builder: TradeBuilder, rehearsals: Rehearsals, venue: Venue) -> bool:
     return reading is not None and reading.status == "bought" and takes_sells(reading, builder.ctx.policy)
 
 
+def completed_sells(rehearsed: dict[Venue, RehearsedTrade | CallerFault | Missing]) -> list[RehearsedTrade]:
+    """The sells that went through."""
+    return [trade for trade in rehearsed.values() if isinstance(trade, RehearsedTrade)]
+
+
 def best_sell(builder: TradeBuilder, rehearsals: Rehearsals) -> RehearsedTrade | CallerFault:
     """The sell that brings most, at the pinned block's prices."""
-    completed = [trade for trade in rehearsals.rehearsed.values() if isinstance(trade, RehearsedTrade)]
+    completed = completed_sells(rehearsals.rehearsed)
     market = builder.buy_round.run.setting.market
 
     def worth(trade: RehearsedTrade) -> int:

@@ -24,7 +24,7 @@ from roundtrip.domain.trade.text import failure_clause
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS, Pays, pays
-from roundtrip.venues import BY_KIND, abi, amm_v3, erc20
+from roundtrip.venues import BY_KIND, abi, amm_v3, amm_v4, erc20
 from roundtrip.venues.base import Call, Contracts, TradeTerms
 
 Side = Literal["buy", "sell"]
@@ -103,7 +103,8 @@ def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class TradeBuilder:
-    """A trade of one token by one wallet, with the data of both."""
+    """A trade of one token by one wallet, with the data of both. ``second_route``: a sell in a v3 pool is
+    written through Permit2 and the Universal Router, because the usual router is refused."""
 
     ctx: Context
     head: ChainHead
@@ -114,6 +115,7 @@ class TradeBuilder:
     deadline_s: int
     decimals: int
     fund: bool = False
+    second_route: bool = False
 
     def environment(self) -> Environment:
         """An environment like the next block, with the wallet as buyer."""
@@ -161,7 +163,8 @@ def write(
     ``clear_first``: an existing allowance that is too small is set to zero first. ``taxed``: less arrives
     than the pool puts out."""
     venue, contracts = place.venue, builder.ctx.contracts
-    plan = place.file.plan_buy if builder.side == "buy" else place.file.plan_sell
+    plan_sell = place.file.plan_second_sell if builder.second_route else place.file.plan_sell
+    plan = place.file.plan_buy if builder.side == "buy" else plan_sell
     *approvals, trade = plan(venue, builder.token(), contracts, amount_raw, builder.wallet, terms=terms)
     does: list[str] = []
     calls: list[Call] = []
@@ -193,7 +196,8 @@ def _trade_text(builder: TradeBuilder, venue: Venue, amount: str, terms: TradeTe
     at = venue.pool or venue.pool_id
     verb = "Spend" if builder.side == "buy" else "Sell"
     name = "tokens" if builder.side == "buy" else pays(venue)
-    sentence = f"{verb} {amount} on the {venue.traits.label} {at}"
+    through = f" through {venue.traits.second_route}" if builder.second_route else ""
+    sentence = f"{verb} {amount} on the {venue.traits.label} {at}{through}"
     # The verifier (``roundtrip_verify``) reads the exact minimum out of these words.
     least = f"at least {minimum} ({terms.min_raw} base units) {name}"
     if taxed:
@@ -218,6 +222,9 @@ def _pair(builder: TradeBuilder, venue: Venue, approval: Call) -> tuple[Pair, st
     contracts, asset = builder.ctx.contracts, builder.paid_in(venue)
     if approval.to == contracts.permit2:
         return Pair(asset, contracts.universal_router, "permit2"), "the Universal Router (through Permit2)"
+    spender = abi.address_at(bytes.fromhex(approval.data[10:]), 0)
+    if spender == contracts.permit2:
+        return Pair(asset, spender), "Permit2"
     spender, name = BY_KIND[venue.kind].spender(venue, contracts)
     return Pair(asset, spender), name
 
@@ -293,12 +300,17 @@ def _funding(builder: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
 
 def watched_of(builder: TradeBuilder, venue: Venue) -> WatchedAssets:
     """The balances and allowances that are read around a trade: of the token and of the quote where it is a
-    token; for a sell through a router, its allowance."""
+    token; for a sell through the usual router, its allowance."""
     money = _money(venue)
     tokens = (builder.token(),) if money == ZERO_ADDRESS else (builder.token(), money)
-    by_router = builder.side == "sell" and venue.traits.by_router
+    by_router = _sells_by_router(builder, venue)
     pairs = (Pair(builder.token(), builder.ctx.contracts.swap_router02),) if by_router else ()
     return WatchedAssets(tokens, pairs)
+
+
+def _sells_by_router(builder: TradeBuilder, venue: Venue) -> bool:
+    """True for a sell through SwapRouter02, which answers with what the swap put out."""
+    return builder.side == "sell" and venue.traits.by_router and not builder.second_route
 
 
 def rehearsal_plans(builder: TradeBuilder, written: WrittenTrade) -> tuple[Plan, Plan]:
@@ -335,7 +347,9 @@ def run_plan(
 
 def _sweep_calls(builder: TradeBuilder, place: VenuePlace) -> tuple[Call, ...]:
     """Sweeps tokens that others left in the routers, because any transaction may take them."""
-    sweep = place.file.plan_sweep(builder.ctx.contracts, builder.environment().reader)
+    # The Universal Router is the one that v4's plans sweep.
+    file = amm_v4 if builder.second_route else place.file
+    sweep = file.plan_sweep(builder.ctx.contracts, builder.environment().reader)
     return () if sweep is None or sweep.to == builder.wallet else (sweep,)
 
 
@@ -373,7 +387,7 @@ def read_rehearsal(
         return CallerFault("would_fail", why)
     token = next(change for change in ran.moved if change.asset == builder.token())
     left_raw = _allowance_left(results, watched) if len(written.calls) > 1 else 0
-    if builder.side == "sell" and venue.traits.by_router:
+    if _sells_by_router(builder, venue):
         # A token may pay the seller beside the swap; the router's minimum does not count that.
         swapped_raw = amm_v3.read_output(results[f"call-{len(written.calls) - 1}"].data)
         received = min(received, swapped_raw or received)

@@ -190,8 +190,12 @@ CURVE_SHORT = selector("SlippageExceeded(uint256,uint256)") + word(90) + word(10
     [
         (TOO_LITTLE, 90), (failed(TOO_LITTLE), 90), (CURVE_SHORT, 90),
         (error_string("Too little received"), None), (error_string("Insufficient WETH9"), None),
+        (selector("V3TooLittleReceived()"), None), (selector("InsufficientETH()"), None),
+        (failed(selector("V3TooLittleReceived()")), None),
     ],
-    ids=["v4", "the Universal Router", "a curve", "v3", "v3's weth"],
+    ids=[
+        "v4", "the Universal Router", "a curve", "v3", "v3's weth", "v3's second route", "its weth", "both",
+    ],
 )  # fmt: skip
 def test_a_shortfall_is_what_the_router_measured(data: bytes, brought_raw: int | None) -> None:
     assert shortfall_in(data) == Shortfall(brought_raw)
@@ -204,6 +208,7 @@ def test_a_shortfall_is_what_the_router_measured(data: bytes, brought_raw: int |
         failed(b""), failed(error_string("V4TooLittleReceived(100, 90)")), selector("CurrencyNotSettled()"),
         # A hook may state any amount; the manager wraps what it says.
         wrap(TOO_LITTLE), failed(wrap(TOO_LITTLE)), failed(failed(TOO_LITTLE)),
+        wrap(selector("V3TooLittleReceived()")), error_string("V3TooLittleReceived"),
     ],
 )  # fmt: skip
 def test_what_a_stranger_says_is_no_shortfall(data: bytes) -> None:

@@ -32,6 +32,7 @@ from roundtrip.services.trade.trade_builder import (
     kind_of,
     pairs_of,
     read_holdings,
+    watched_of,
     write,
 )
 from roundtrip.venues import BY_KIND
@@ -178,7 +179,9 @@ VENUES: tuple[tuple[VenueKind, Quote], ...] = (
 )  # fmt: skip
 
 
-def builder_with(side: Side, allowed: dict[Pair, tuple[int, int]]) -> TradeBuilder:
+def builder_with(
+    side: Side, allowed: dict[Pair, tuple[int, int]], second_route: bool = False
+) -> TradeBuilder:
     return TradeBuilder(
         ctx=cast(Context, SimpleNamespace(contracts=CONTRACTS)),
         head=cast(ChainHead, None),
@@ -188,6 +191,7 @@ def builder_with(side: Side, allowed: dict[Pair, tuple[int, int]]) -> TradeBuild
         holdings=Holdings(0, 0, allowed),
         deadline_s=DEADLINE_S,
         decimals=18,
+        second_route=second_route,
     )
 
 
@@ -292,6 +296,28 @@ def test_the_words_of_the_steps() -> None:
     assert trade.endswith(", for at least 0.000000000000000777 (777 base units) tokens.")
     taxed = write(builder_with("buy", allowed), place, AMOUNT, terms, taxed=True).does[-1]
     assert taxed.endswith(" (777 base units) tokens, and the token takes its tax from them.")
+
+
+@pytest.mark.parametrize("quote", ["weth", "usdg"])
+def test_a_sell_by_the_second_route_is_approved_and_told_as_such(quote: Quote) -> None:
+    one, asset = venue("amm_v3", quote), TOKEN
+    place, terms = VenuePlace(one, BY_KIND["amm_v3"]), TradeTerms(LEAST, DEADLINE_S)
+    at_token, by_permit2 = spenders("amm_v4", asset)
+    usual = Pair(asset, CONTRACTS.swap_router02)
+    allowed = {usual: (AMOUNT, LATE), at_token: (5, LATE), by_permit2: (AMOUNT, DEADLINE_S - 1)}
+    builder = builder_with("sell", allowed, second_route=True)
+    written = write(builder, place, AMOUNT, terms, clear_first=True)
+    *approvals, trade = written.calls
+    assert [approval_of(call) for call in approvals] == [
+        (at_token, 0, None), (at_token, AMOUNT, None), (by_permit2, AMOUNT, DEADLINE_S),
+    ]  # fmt: skip
+    assert_bound(trade, "amm_v4")
+    assert (written.already, trade.to) == ((), CONTRACTS.universal_router)
+    assert written.does[1] == "Allow Permit2 to take exactly 0.000000000012345678 tokens."
+    assert " through Permit2 and the Universal Router, for at least " in written.does[-1]
+    # The allowance of the usual router says nothing of what this sell leaves.
+    assert watched_of(builder, one).pairs == ()
+    assert watched_of(builder_with("sell", {}), one).pairs == (usual,)
 
 
 def test_an_input_error_says_what_would_be_right() -> None:
