@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.blocks import environments
-from roundtrip.chain.simulate.crowd_plans import Member, block_size, late_s, sell_amounts
+from roundtrip.chain.simulate.crowd_plans import Member, block_size, late_s, sell_amounts, sell_waits
 from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
@@ -57,10 +57,9 @@ class DrawnCheck:
     def sales(self) -> Iterator[tuple[Member, int, int]]:
         """Every sale of the crowd: who sells, the seconds after its own last buy, and the amount."""
         setting = replace(SETTING, crowd_gaps_s=self.gaps_s)
-        waits = sorted({wallet.after_s for wallet in self.wallets()} | {POLICY.later_s, POLICY.day_s})
         for member in self.members:
             amounts = sell_amounts(member, self.members, POLICY)
-            at = waits if member.wallet.way == "pieces" else [member.wallet.after_s]
+            at = sell_waits(member, self.members, POLICY)
             for wait_s, raw in zip(at, amounts, strict=False):
                 yield member, wait_s + late_s(member, setting), raw
 
@@ -115,9 +114,9 @@ class Scale:
         width = 1 / one_in
         tried = _starts_around(map(self.place, self.values(check)), width)
         if not self.has_steps:
-            return 1 - tried / (1 - width)
+            return max(0.0, 1 - tried / (1 - width))
         whole = range(math.ceil(self.low), math.floor(self.high))
-        return 1 - tried / _starts_around(map(self.place, whole), width)
+        return max(0.0, 1 - tried / _starts_around(map(self.place, whole), width))
 
 
 def _starts_around(places: Iterable[float], width: float) -> float:
