@@ -98,8 +98,10 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
     ]
     others = [number for number in range(len(sizes)) if number != _PLAIN_AT]
     count, quarter = len(others), len(sizes) // 4
-    times = dict(zip(draw.shuffle("times", others), _times(draw, count, policy), strict=True))
     ways = _ways(draw, others, bool(place.venue.traits.second_route))
+    # Pieces are sold at moments of others, so that wallet is last, and gets no time of its own.
+    timed = sorted(draw.shuffle("times", others), key=lambda number: ways.get(number) == _PIECES)
+    times = dict(zip(timed, _times(draw, count, policy), strict=True))
     takes_tips = head.dialect is None or not head.dialect.drops_tips
     first_approves = draw.between("approves", 0, 1)
     delegating = draw.shuffle("delegates", [number for number in others if number not in ways])[0]
@@ -167,6 +169,7 @@ def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
 
 _LAST_DRAWN_S = 84_000
 _USUAL: tuple[CrowdWay, int] = ("usual", BPS)
+_PIECES: tuple[CrowdWay, int] = ("pieces", BPS)
 _PARTS = 5
 
 
@@ -174,7 +177,7 @@ def _ways(draw: _Draw, numbers: list[int], two_routes: bool) -> dict[int, tuple[
     """How some of them sell, and which share; the others sell all of it by the usual route. So does the
     largest of them, which meets a cap on one sale first."""
     part: CrowdWay = "usual"
-    ways: list[tuple[CrowdWay, int]] = [("pieces", BPS)]
+    ways = [_PIECES]
     ways += [(part, share_bps) for share_bps in draw.cover("share", 100, BPS - 1, _PARTS)]
     if two_routes:
         route: CrowdWay = "second route"

@@ -144,6 +144,13 @@ def test_sizes_cover_each_span(seed: bytes) -> None:
         sizes = sizes[count:]
 
 
+@settings(max_examples=50, deadline=None)
+@given(seeds)
+def test_no_drawn_time_is_lost_to_the_wallet_that_sells_in_pieces(seed: bytes) -> None:
+    (pieces,) = [wallet for wallet in drawn(seed=seed) if wallet.way == "pieces"]
+    assert pieces.after_s in MAIN_TIMES
+
+
 @EVERY_PLACE
 @QUICK
 @given(seed=seeds)
