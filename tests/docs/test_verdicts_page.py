@@ -26,7 +26,10 @@ def test_the_picture_of_the_sell_round_is_of_the_crowd_that_is_drawn() -> None:
         assert f"{counts.pop(after_s)} sell" in line
     (last_s,) = (after_s for after_s in counts if after_s > POLICY.day_s)
     assert counts.pop(last_s) == 1
-    assert [counts[at_s] for at_s in sorted(counts)] == [2, 2, 2, 1, 1, 1]
+    own_hours = [at_s // POLICY.hour_s for at_s in counts.elements()]
+    for text, hours in (("first", (0,)), ("next two", (1, 2)), ("rest of the", tuple(range(3, 24)))):
+        count = sum(hour in hours for hour in own_hours)
+        assert f"{count} sell, each at a time of its own, in the {text}" in picture
 
 
 def test_the_table_of_what_decides_has_every_code_of_a_check_and_of_a_trade() -> None:

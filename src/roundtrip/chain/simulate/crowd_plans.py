@@ -200,13 +200,14 @@ def crowd_sell_plan(
     block than its sell."""
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     blocks = [first, *crowd_buy_blocks(place, setting, environment, members)]
-    moments = _moments(members, setting)
+    last_s = sum(setting.crowd_gaps_s)
+    moments = tuple(last_s + wait_s for wait_s in _waits(members, setting.policy))
     sells: dict[int, list[SimulatedStep]] = {moment: [] for moment in moments}
     approvals: dict[int, list[SimulatedStep]] = {moment: [] for moment in (0, *moments)}
     earlier = dict(zip(moments, (0, *moments), strict=False))
     for member in members:
         trader = CrowdTrader(place, setting, environment, member.wallet, member.label())
-        at = _sell_moments(member, members, setting)
+        at = [last_s + wait_s for wait_s in sell_waits(member, members, setting.policy)]
         raws = sell_amounts(member, members, setting.policy)
         *approving, _ = sell_calls(trader, sum(raws))
         limit = max(setting.policy.approve_gas_limit, bought.approve_gas * 3 // 2)
@@ -221,16 +222,9 @@ def crowd_sell_plan(
             sells[moment] += [*reads, sell, *last]
     tail = blocks[-1]
     blocks[-1] = PlannedBlock(tail.delay_s, (*tail.steps, *approvals[0]))
-    for before, after in pairwise((sum(setting.crowd_gaps_s), *moments)):
+    for before, after in pairwise((last_s, *moments)):
         blocks.append(PlannedBlock(max(1, after - before), (*sells[after], *approvals[after])))
     return Plan(environment, tuple(blocks))
-
-
-def _moments(members: tuple[Member, ...], setting: Setting) -> tuple[int, ...]:
-    """The moments at which somebody sells, in seconds after the main wallet's buy. Some tokens
-    refuse every sell for a while after a buy, so each wait begins at the last block of buys."""
-    last_s = sum(setting.crowd_gaps_s)
-    return tuple(last_s + wait_s for wait_s in _waits(members, setting.policy))
 
 
 def late_s(member: Member, setting: Setting) -> int:
@@ -241,24 +235,27 @@ def late_s(member: Member, setting: Setting) -> int:
 
 
 def _waits(members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
-    """How long after the last buys the wallets sell, each time once."""
+    """How long after the last buys the wallets sell, each time once. Some tokens refuse every sell for a
+    while after a buy, so each wait begins at the last block of buys."""
     return tuple(sorted({member.wallet.after_s for member in members} | {policy.later_s, policy.day_s}))
 
 
-def _sell_moments(member: Member, members: tuple[Member, ...], setting: Setting) -> tuple[int, ...]:
-    """The moments at which a wallet sells: all of them for pieces."""
-    moments = _moments(members, setting)
-    if member.wallet.way == "pieces":
-        return moments
-    return (moments[_waits(members, setting.policy).index(member.wallet.after_s)],)
+def sell_waits(member: Member, members: tuple[Member, ...], policy: Policy) -> tuple[int, ...]:
+    """How long after the last buys a wallet sells: for pieces some of the moments of others, from the first
+    to the one after a day, evenly among them."""
+    if member.wallet.way != "pieces":
+        return (member.wallet.after_s,)
+    waits = [wait_s for wait_s in _waits(members, policy) if wait_s <= policy.day_s]
+    count, last = min(policy.pieces, len(waits)), len(waits) - 1
+    return tuple(waits[number * last // max(1, count - 1)] for number in range(count))
 
 
 def sell_amounts(member: Member, members: tuple[Member, ...], policy: Policy) -> list[int]:
-    """What a wallet sells, one amount for each of its sells; a piece after each wait of the others."""
+    """What a wallet sells, one amount for each of its sells."""
     planned_raw = max(1, member.held_raw * member.wallet.share_bps // BPS)
     if member.wallet.way != "pieces":
         return [planned_raw]
-    return piece_amounts(planned_raw, policy.pieces)[: len(_waits(members, policy))]
+    return piece_amounts(planned_raw, policy.pieces)[: len(sell_waits(member, members, policy))]
 
 
 def sell_calls(trader: CrowdTrader, amount_raw: int) -> tuple[Call, ...]:

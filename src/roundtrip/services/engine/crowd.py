@@ -41,6 +41,9 @@ _PLAIN_AT = 12
 # --- drawing ---------------------------------------------------------------------------------------
 
 
+_OCTAVE = 2**32
+
+
 class _Draw:
     """Numbers and addresses from a seed, each by its label."""
 
@@ -56,15 +59,20 @@ class _Draw:
     def between(self, label: str, lowest: int, highest: int) -> int:
         return lowest + int.from_bytes(self.bytes_of(label)[:8], "big") % (highest - lowest + 1)
 
-    def spread(self, label: str, lowest: int, highest: int) -> int:
-        """As often between 0.01 and 0.02 as between 0.1 and 0.2: a power of two is drawn first, and then a
-        number between it and the next."""
-        octaves = (highest // lowest).bit_length()
-        low = lowest << self.between(f"{label} octave", 0, octaves - 1)
-        return min(highest, self.between(label, low, 2 * low))
+    def spread(self, label: str, lowest: int, highest: int, part: int = 0, parts: int = 1) -> int:
+        """As often between 0.01 and 0.02 as between 0.1 and 0.2. Within this one of so many equal ``parts``
+        of the scale. Powers of two divide the scale, and within one of them it is even: whole numbers give
+        the same everywhere."""
+        octaves = (highest // lowest).bit_length() - 1
+        last = lowest << octaves
+        length = octaves * _OCTAVE + (highest - last) * _OCTAVE // last
+        at = self.between(label, length * part // parts, length * (part + 1) // parts)
+        low = lowest << at // _OCTAVE
+        return low + low * (at % _OCTAVE) // _OCTAVE
 
-    def is_true(self, label: str, one_in: int) -> bool:
-        return self.between(label, 1, one_in) == 1
+    def cover(self, label: str, lowest: int, highest: int, count: int) -> list[int]:
+        """So many numbers, one in each of as many equal parts of the scale, lowest first."""
+        return [self.spread(f"{label} {n}", lowest, highest, n, count) for n in range(count)]
 
     def shuffle(self, label: str, items: list[int]) -> list[int]:
         keys = {number: self.bytes_of(f"{label} {number}") for number in range(len(items))}
@@ -72,47 +80,54 @@ class _Draw:
 
 
 def draw_gaps(seed: bytes, policy: Policy) -> tuple[int, ...]:
-    """The seconds before each block of the crowd's buys, as often 1 to 2 as 30 to 60."""
+    """The seconds before each block of the crowd's buys, as often 1 to 2 as 30 to 60: one in each fifth of
+    that scale, in any order."""
     draw, (lowest_s, highest_s) = _Draw(seed, ""), policy.crowd_gaps_s
-    return tuple(draw.spread(f"gap {n}", lowest_s, highest_s) for n in range(policy.crowd_buy_blocks + 1))
+    gaps = draw.cover("gap", lowest_s, highest_s, policy.crowd_buy_blocks + 1)
+    return tuple(draw.shuffle("gaps", gaps))
 
 
 def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) -> tuple[CrowdWallet, ...]:
     """The wallets, smallest first. The last one, the largest, trades alone; of the others one in four buys
-    twice."""
+    twice. Each thing in which they differ has a scale, and of so many wallets each has its own part of it."""
     draw = _Draw(seed, place.venue.at() or "")
-    sizes = sorted(
-        draw.spread(f"size {lowest} {n}", lowest, highest)
+    sizes = [
+        size_wei
         for (lowest, highest), count in zip(policy.crowd_sizes_wei, policy.crowd_counts, strict=True)
-        for n in range(count)
-    )
-    numbers = range(len(sizes))
-    times = draw.shuffle("times", _times(draw, len(sizes) - 1, policy))
-    last_s = policy.day_s + policy.later_s
-    times.insert(_PLAIN_AT, last_s)
-    first_approves = draw.between("approves", 0, 1)
+        for size_wei in draw.cover(f"size {lowest}", lowest, highest, count)
+    ]
+    others = [number for number in range(len(sizes)) if number != _PLAIN_AT]
+    count, quarter = len(others), len(sizes) // 4
+    ways = _ways(draw, others, bool(place.venue.traits.second_route))
+    # Pieces are sold at moments of others, so that wallet is last, and gets no time of its own.
+    timed = sorted(draw.shuffle("times", others), key=lambda number: ways.get(number) == _PIECES)
+    times = dict(zip(timed, _times(draw, count, policy), strict=True))
     takes_tips = head.dialect is None or not head.dialect.drops_tips
-    ways = _ways(draw, len(sizes), bool(place.venue.traits.second_route))
-    twice = set(draw.shuffle("twice", list(numbers))[: len(sizes) // 4])
-    plain_ones = [number for number in numbers if number != _PLAIN_AT and ways[number] == _USUAL]
-    delegating = draw.shuffle("delegates", plain_ones)[0]
+    first_approves = draw.between("approves", 0, 1)
+    delegating = draw.shuffle("delegates", [number for number in others if number not in ways])[0]
+    again = _deal(draw, "again", others, quarter, (1000, BPS))
+    purses = _deal(draw, "purse", others, count, policy.crowd_purse_wei)
+    tips = _deal(draw, "tip", others, 2 * count // 3, (10**6, policy.crowd_most_tip_wei))
+    weth = _deal(draw, "weth", others, quarter, _WETH_WEI)
+    usdg = _deal(draw, "usdg", others, quarter, _USDG_RAW)
     wallets = []
-    for number, size_wei in zip(numbers, sizes, strict=True):
-        way, share_bps = ways[number]
-        label = f"wallet {number}"
-        again_bps = draw.between(f"{label} again", 1000, BPS) if number in twice else 0
-        lowest, highest = policy.crowd_purse_wei
-        has_tip = takes_tips and not draw.is_true(f"{label} no tip", 3)
+    for number, size_wei in enumerate(sizes):
+        wallet, nonce = draw.address(f"wallet {number}"), draw.between(f"wallet {number} nonce", 1, 300)
+        if number == _PLAIN_AT:
+            last_s = policy.day_s + policy.later_s
+            wallets.append(crowd_plans.plain_wallet(wallet, nonce, size_wei, last_s))
+            continue
+        way, share_bps = ways.get(number, _USUAL)
         wallets.append(
             CrowdWallet(
-                wallet=draw.address(label),
-                nonce=draw.between(f"{label} nonce", 1, 300),
+                wallet=wallet,
+                nonce=nonce,
                 size_wei=size_wei,
-                again_wei=size_wei * again_bps // BPS,
-                purse_wei=draw.spread(f"{label} purse", lowest, highest),
-                weth_wei=_some(draw, f"{label} weth", 10**16, 10**18),
-                usdg_raw=_some(draw, f"{label} usdg", 10**6, 40 * 10**6),
-                tip_wei=draw.spread(f"{label} tip", 10**6, policy.crowd_most_tip_wei) if has_tip else 0,
+                again_wei=size_wei * again.get(number, 0) // BPS,
+                purse_wei=purses[number],
+                weth_wei=weth.get(number, 0),
+                usdg_raw=usdg.get(number, 0),
+                tip_wei=tips.get(number, 0) if takes_tips else 0,
                 # Every other one, so that few wallets in a thin pool approve in both manners.
                 approves_all=number % 2 == first_approves,
                 after_s=times[number],
@@ -121,44 +136,53 @@ def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) 
                 delegates=number == delegating,
             )
         )
-    plain = wallets[_PLAIN_AT]
-    wallets[_PLAIN_AT] = crowd_plans.plain_wallet(plain.wallet, plain.nonce, plain.size_wei, last_s)
     largest_wei = policy.crowd_largest_wei * draw.between("largest size", 9000, BPS) // BPS
     nonce = draw.between("largest nonce", 1, 300)
     largest = crowd_plans.plain_wallet(draw.address("largest"), nonce, largest_wei, policy.later_s)
     return (*wallets, largest)
 
 
-def _some(draw: _Draw, label: str, lowest: int, highest: int) -> int:
-    return draw.spread(label, lowest, highest) if draw.is_true(f"{label} has", 4) else 0
+_WETH_WEI, _USDG_RAW = (10**16, 10**18), (10**6, 40 * 10**6)
+"""The bounds of what a wallet holds of other money."""
+
+
+def _deal(draw: _Draw, label: str, numbers: list[int], count: int, bounds: tuple[int, int]) -> dict[int, int]:
+    """Numbers that cover a scale, for so many of the wallets."""
+    return dict(zip(draw.shuffle(f"who {label}", numbers), draw.cover(label, *bounds, count), strict=False))
+
+
+_SOON_TIMES, _LATE_TIMES = 7, 5
 
 
 def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
-    """When each sells, in seconds after its last buy: at the main wallet's times, and drawn ones, most of
-    them in the first hours."""
-    soon_s, hour_s = (policy.later_s + 30, policy.hour_s - 60), policy.hour_s
-    even = (soon_s, (hour_s + 100, 2 * hour_s), (2 * hour_s + 1, 3 * hour_s), (3 * hour_s + 1, 40_000))
-    drawn = [draw.between(f"time {low}", low, high) for low, high in (*even, (40_001, 84_000))]
-    drawn.insert(0, draw.spread("time spread", *soon_s))
-    times = [policy.later_s] * 6 + [policy.hour_s] * 5 + [policy.day_s] * 5 + drawn * 2
-    return (times * 2)[:count]
+    """When each sells, in seconds after its last buy: at drawn times, which cover the first hour, the next
+    two and the rest of the day, and else at the main wallet's."""
+    later_s, hour_s = policy.later_s, policy.hour_s
+    drawn = [
+        *draw.cover("soon", later_s + 1, hour_s - 60, _SOON_TIMES),
+        draw.between("second hour", hour_s + 100, 2 * hour_s),
+        draw.between("third hour", 2 * hour_s + 1, 3 * hour_s),
+        *draw.cover("late", 3 * hour_s + 1, _LAST_DRAWN_S, _LATE_TIMES),
+    ]
+    return (drawn + [later_s, hour_s, policy.day_s] * count)[:count]
 
 
+_LAST_DRAWN_S = 84_000
 _USUAL: tuple[CrowdWay, int] = ("usual", BPS)
+_PIECES: tuple[CrowdWay, int] = ("pieces", BPS)
+_PARTS = 5
 
 
-def _ways(draw: _Draw, count: int, two_routes: bool) -> dict[int, tuple[CrowdWay, int]]:
-    """How each sells, and which share: most all of it by the usual route. So does the largest, which meets a
-    cap on one sale first."""
+def _ways(draw: _Draw, numbers: list[int], two_routes: bool) -> dict[int, tuple[CrowdWay, int]]:
+    """How some of them sell, and which share; the others sell all of it by the usual route. So does the
+    largest of them, which meets a cap on one sale first."""
     part: CrowdWay = "usual"
-    ways: list[tuple[CrowdWay, int]] = [("pieces", BPS)]
-    ways += [(part, 5000)] * 3 + [(part, 100)] * 2
+    ways = [_PIECES]
+    ways += [(part, share_bps) for share_bps in draw.cover("share", 100, BPS - 1, _PARTS)]
     if two_routes:
         route: CrowdWay = "second route"
         ways += [(route, BPS)] * 3
-    others = [number for number in range(count - 1) if number != _PLAIN_AT]
-    chosen = draw.shuffle("ways", others)
-    return dict.fromkeys(range(count), _USUAL) | dict(zip(chosen, ways, strict=False))
+    return dict(zip(draw.shuffle("ways", numbers[:-1]), ways, strict=False))
 
 
 def can_trade(run: CheckSession, trial: VenueTrial) -> bool:

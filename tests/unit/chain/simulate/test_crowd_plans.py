@@ -16,6 +16,7 @@ from roundtrip.chain.simulate.crowd_plans import (
     isolated_plan,
     plain_wallet,
     sell_amounts,
+    sell_waits,
 )
 from roundtrip.chain.simulate.legs import VenuePlace, route_to, size_raw
 from roundtrip.chain.simulate.probe_plans import buy_block
@@ -76,9 +77,9 @@ LAST_BUY_S = 5
 
 
 @WITH_CURVE
-def test_a_crowd_takes_at_most_sixteen_blocks_in_order_of_time(place: VenuePlace) -> None:
+def test_a_crowd_takes_at_most_twenty_four_blocks_in_order_of_time(place: VenuePlace) -> None:
     plan = crowd(*members(place), place=place)
-    assert 6 < len(plan.blocks) <= 16
+    assert 6 < len(plan.blocks) <= 24
     assert all(block.delay_s >= 1 for block in plan.blocks)
     assert moments(plan)[:6] == [0, 1, 2, 3, 4, 5]
     last = [POLICY.day_s, POLICY.day_s + POLICY.later_s]
@@ -99,7 +100,9 @@ def test_each_wallet_sells_at_its_moment_and_approves_in_an_earlier_block(place:
         assert at[approvals[0]] < at[sells[0]]
         assert {actual[label].sender for label in (*approvals, *sells)} == {seller.wallet.wallet}
         if seller.wallet.way == "pieces":
-            assert [times[at[label]] for label in sells] == times[6:]
+            waits = [LAST_BUY_S + wait_s for wait_s in sell_waits(seller, known, POLICY)]
+            assert [times[at[label]] for label in sells] == waits
+            assert len(sells) == POLICY.pieces
         else:
             assert [times[at[label]] for label in sells] == [LAST_BUY_S + seller.wallet.after_s]
 
@@ -210,18 +213,29 @@ def test_a_wallet_sells_by_its_route_and_approves_as_it_does(
     assert (*calls, actual["m0-sell-0"].call) == expected
 
 
-@pytest.mark.parametrize("others", [0, 1, 3, 9, 20])
-def test_pieces_are_sold_one_at_each_moment_of_others(others: int) -> None:
-    """A moment at 13 s and one after a day are always there."""
+@pytest.mark.parametrize(
+    ("others", "chosen"),
+    [
+        (0, [0, 1]),
+        (1, [0, 1, 2]),
+        (3, [0, 1, 2, 3, 4]),
+        (8, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        (9, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10]),
+        (20, [0, 2, 4, 7, 9, 11, 14, 16, 18, 21]),
+    ],
+)
+def test_pieces_are_sold_at_moments_of_others_evenly_up_to_a_day(others: int, chosen: list[int]) -> None:
+    """A moment at 13 s and one after a day are always there. What sells later is no moment for a piece."""
     pieces = member(0, 1_000_003, way="pieces", after_s=13)
-    known = (pieces, *(member(n, after_s=100 * n + 13) for n in range(1, others + 1)))
+    last = member(21, after_s=POLICY.day_s + 13)
+    known = (pieces, *(member(n, after_s=100 * n + 13) for n in range(1, others + 1)), last)
     count = min(10, others + 2)
     amounts = sell_amounts(pieces, known, POLICY)
     assert amounts == ([100_000] * 9 + [100_003])[:count]
     plan = crowd(*known)
     actual, times, at = by_label(plan), moments(plan), where(plan)
     sells = [label for label in at if label.startswith("m0-sell-")]
-    assert [times[at[label]] for label in sells] == times[6:][:count]
+    assert [times[at[label]] for label in sells] == [times[6:][number] for number in chosen]
     for label, raw in zip(sells, amounts, strict=True):
         (_, call) = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, raw, pieces.wallet.wallet)
         assert actual[label].call == call

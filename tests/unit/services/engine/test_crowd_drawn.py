@@ -1,6 +1,9 @@
 """The crowd that is drawn: every field within the policy's bounds, and all ways and moments in each crowd."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 
 import pytest
@@ -33,6 +36,21 @@ QUICK = settings(max_examples=15, deadline=None)
 def others(wallets: tuple[CrowdWallet, ...]) -> list[CrowdWallet]:
     """All but the plain one."""
     return [wallet for number, wallet in enumerate(wallets) if number != PLAIN]
+
+
+def are_spread(values: Sequence[int], lowest: int, highest: int) -> bool:
+    """Whether each value lies in a part of its own, of as many equal parts of a scale of powers of two, even
+    between two of them."""
+    steps = len(values) / place(highest, lowest)
+    return all(
+        place(value, lowest) * steps <= n + 1 and n <= place(value + 1, lowest) * steps
+        for n, value in enumerate(values)
+    )
+
+
+def place(value: int, lowest: int) -> Fraction:
+    octave = (value // lowest).bit_length() - 1
+    return octave + Fraction(value, lowest << octave) - 1
 
 
 @EVERY_PLACE
@@ -73,9 +91,7 @@ def test_no_two_wallets_are_one(seed: bytes) -> None:
 @QUICK
 @given(seeds)
 def test_one_in_four_buys_twice(seed: bytes) -> None:
-    twice = sum(wallet.again_wei > 0 for wallet in drawn(seed=seed))
-    # The plain wallet may have been one of them.
-    assert COUNT // 4 - 1 <= twice <= COUNT // 4
+    assert sum(wallet.again_wei > 0 for wallet in drawn(seed=seed)) == COUNT // 4
 
 
 @EVERY_PLACE
@@ -94,13 +110,45 @@ def test_one_wallet_differs_only_in_that_it_sells_last(place: VenuePlace, seed: 
 @given(seeds)
 def test_every_moment_has_wallets_that_sell(seed: bytes) -> None:
     times = [wallet.after_s for wallet in others(drawn(seed=seed))]
-    assert [
-        times.count(at_s) >= least for at_s, least in zip(sorted(MAIN_TIMES), (5, 5, 4), strict=True)
-    ] == [True] * 3
-    odd = sorted(set(times) - MAIN_TIMES)
-    soon, hours = (43, 3540), ((3700, 7200), (7201, 10_800), (10_801, 40_000), (40_001, 84_000))
-    assert len(odd) == 6
-    assert all(low <= at_s <= high for at_s, (low, high) in zip(odd, (soon, soon, *hours), strict=True))
+    assert [times.count(at_s) for at_s in sorted(MAIN_TIMES)] == [4, 4, 3]
+    odd = sorted(at_s for at_s in times if at_s not in MAIN_TIMES)
+    hours = ((3700, 7200), (7201, 10_800))
+    assert are_spread(odd[:7], 14, 3540)
+    assert all(low <= at_s <= high for at_s, (low, high) in zip(odd[7:9], hours, strict=True))
+    assert len(odd[9:]) == 5
+    assert are_spread(odd[9:], 10_801, 84_000)
+
+
+@QUICK
+@given(seeds)
+def test_two_wallets_have_no_values_from_one_part_of_a_scale(seed: bytes) -> None:
+    wallets = others(drawn(seed=seed))
+    bounds = {
+        "purse_wei": (25, POLICY.crowd_purse_wei),
+        "tip_wei": (16, (10**6, POLICY.crowd_most_tip_wei)),
+        "weth_wei": (6, (10**16, 10**18)),
+        "usdg_raw": (6, (10**6, 40 * 10**6)),
+    }
+    for name, (count, (lowest, highest)) in bounds.items():
+        values = sorted(getattr(wallet, name) for wallet in wallets if getattr(wallet, name))
+        assert len(values) == count
+        assert are_spread(values, lowest, highest)
+
+
+@QUICK
+@given(seeds)
+def test_sizes_cover_each_span(seed: bytes) -> None:
+    sizes = [wallet.size_wei for wallet in drawn(seed=seed)]
+    for (lowest, highest), count in zip(POLICY.crowd_sizes_wei, POLICY.crowd_counts, strict=True):
+        assert are_spread(sizes[:count], lowest, highest)
+        sizes = sizes[count:]
+
+
+@settings(max_examples=50, deadline=None)
+@given(seeds)
+def test_no_drawn_time_is_lost_to_the_wallet_that_sells_in_pieces(seed: bytes) -> None:
+    (pieces,) = [wallet for wallet in drawn(seed=seed) if wallet.way == "pieces"]
+    assert pieces.after_s in MAIN_TIMES
 
 
 @EVERY_PLACE
@@ -108,14 +156,13 @@ def test_every_moment_has_wallets_that_sell(seed: bytes) -> None:
 @given(seed=seeds)
 def test_every_way_of_selling_is_tried(place: VenuePlace, seed: bytes) -> None:
     wallets = drawn(place, seed)
-    ways = [(wallet.way, wallet.share_bps) for wallet in wallets]
-    assert {way: ways.count(way) for way in ways} == {
-        ("pieces", BPS): 1,
-        ("usual", 5000): 3,
-        ("usual", 100): 2,
-        ("second route", BPS): 3,
-        ("usual", BPS): COUNT - 9,
-    }
+    assert Counter(wallet.way for wallet in wallets) == {"usual": COUNT - 4, "pieces": 1, "second route": 3}
+    assert all(wallet.share_bps == BPS for wallet in wallets if wallet.way != "usual")
+    parts = sorted(wallet.share_bps for wallet in wallets if wallet.share_bps < BPS)
+    assert len(parts) == 5
+    assert are_spread(parts, 100, BPS - 1)
+    largest = wallets[-1]
+    assert (largest.way, largest.share_bps) == ("usual", BPS)
 
 
 @QUICK
@@ -180,10 +227,20 @@ def test_the_largest_is_plain_and_trades_alone(seed: bytes) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(seeds)
-def test_the_gaps_between_buys_are_within_their_bounds(seed: bytes) -> None:
+def test_the_gaps_between_buys_are_spread_within_their_bounds(seed: bytes) -> None:
     gaps = draw_gaps(seed, POLICY)
     assert len(gaps) == POLICY.crowd_buy_blocks + 1
     assert all(1 <= gap_s <= 60 for gap_s in gaps)
+    assert are_spread(sorted(gaps), *POLICY.crowd_gaps_s)
+
+
+def test_gaps_are_in_any_order_and_no_value_is_a_heap() -> None:
+    drawn_gaps = [draw_gaps(bytes([n]) * 32, POLICY) for n in range(200)]
+    for at in zip(*drawn_gaps, strict=True):
+        assert min(at) <= 2
+        assert max(at) >= 50
+    highest = Counter(max(gaps) for gaps in drawn_gaps)
+    assert max(highest.values()) < 20
 
 
 # --- recalled wallets ---------------------------------------------------------------------------------
