@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import cast
@@ -89,7 +90,9 @@ async def test_with_a_whole_index_it_comes_to_the_same_verdict(
 ) -> None:
     await follow(node_of(ctx).url, built, empty, last, at(last))
     async with near(ctx, empty) as with_index:
-        assert await run_check_at(with_index, built.tokens[key]) == await run_check_at(ctx, built.tokens[key])
+        found = [await run_check_at(one, built.tokens[key]) for one in (with_index, ctx)]
+    # How many wallets looked depends on how many the database recalls.
+    assert len({(*known, re.sub(r"\d+ of \d+ test wallets .*\)", "", text)) for *known, text in found}) == 1
 
 
 async def test_an_odd_pool_is_found_by_nothing_else(ctx: Context, built: Built, empty: str) -> None:

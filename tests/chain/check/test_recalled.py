@@ -1,7 +1,7 @@
 """A wallet that could not sell in one check trades again in the next ones, and a proof shows it."""
 
 import hashlib
-import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,7 +107,8 @@ async def test_what_every_wallet_meets_is_told_again(
     assert {(verdict.code, verdict.level) for verdict in verdicts} == {
         ("ok", "warn" if key == "max_transaction" else "ok")
     }
-    assert json.dumps([verdict.text for verdict in verdicts]).count("test wallet") == 0
+    # How many looked depends on how many are recalled.
+    assert len({re.sub(r"\d+ of \d+ test wallets .*\)", "", verdict.text) for verdict in verdicts}) == 1
 
 
 async def test_the_recalled_main_wallet_is_the_one_that_was_refused(
