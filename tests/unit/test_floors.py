@@ -82,7 +82,7 @@ def floor(path: Path) -> str:
 
 @cache
 def parse(path: Path) -> tuple[ast.AST, ...]:
-    """Every node of a module. Most tests here read all modules, and reading them is most of what they take."""
+    """Every node of a module. Most tests here read all modules: reading is most of what they take."""
     return tuple(ast.walk(ast.parse(path.read_text())))
 
 
