@@ -5,7 +5,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -80,19 +80,28 @@ def floor(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports(path: Path, source: str | None = None) -> Iterator[tuple[int, str]]:
+@cache
+def parse(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a module. Most tests here read all modules: reading is most of what they take."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
+def imports(path: Path, source: str | None = None) -> tuple[tuple[int, str], ...]:
     """Absolute names of what a module imports from this package, with the line."""
     package = next(folder for folder in (PACKAGE, VERIFIER, DEVELOPMENT) if path.is_relative_to(folder))
     inside = [package.name, *path.relative_to(package).parts[:-1]]
-    for node in ast.walk(ast.parse(path.read_text() if source is None else source)):
+    found: list[tuple[int, str]] = []
+    for node in parse(path) if source is None else ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = inside[: len(inside) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            yield node.lineno, module
+            found.append((node.lineno, module))
             if module == "roundtrip":
-                yield from ((node.lineno, f"roundtrip.{alias.name}") for alias in node.names)
+                found += [(node.lineno, f"roundtrip.{alias.name}") for alias in node.names]
+    return tuple(found)
 
 
 def breaches(path: Path, source: str | None = None) -> list[str]:
@@ -143,7 +152,7 @@ def test_a_breach_is_seen(source: str) -> None:
 
 def test_nothing_is_imported_inside_a_function() -> None:
     for path in EVERY_MODULE:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in parse(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 inner = [n.lineno for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
                 assert inner == [], f"{path}: {node.name} imports at {inner}"
@@ -254,7 +263,7 @@ def test_the_domain_asks_no_clock_and_draws_no_chance() -> None:
     banned = {"time", "random", "secrets", "os", "asyncio", "socket", "uuid"}
     for path in MODULES:
         if floor(path) == "domain":
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in parse(path):
                 if isinstance(node, ast.Import):
                     assert banned.isdisjoint(alias.name.split(".")[0] for alias in node.names), path
                 elif isinstance(node, ast.ImportFrom):
