@@ -1865,7 +1865,7 @@ export interface operations {
                      *       "verdict": {
                      *         "code": "ok",
                      *         "level": "ok",
-                     *         "text": "It was bought and sold straight back for a loss of 0.60 %."
+                     *         "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
                      *       },
                      *       "flags": [],
                      *       "token": {
@@ -2045,7 +2045,7 @@ export interface operations {
                      *         "verdict": {
                      *           "code": "ok",
                      *           "level": "ok",
-                     *           "text": "It was bought and sold straight back for a loss of 0.60 %."
+                     *           "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
                      *         },
                      *         "flags": [],
                      *         "token": {
@@ -2241,7 +2241,7 @@ export interface operations {
                      *       "verdict": {
                      *         "code": "ok",
                      *         "level": "ok",
-                     *         "text": "It was bought and sold straight back for a loss of 0.60 %."
+                     *         "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
                      *       },
                      *       "begun": {
                      *         "deep": false,
@@ -3751,7 +3751,7 @@ export interface operations {
                      *         "verdict": {
                      *           "code": "ok",
                      *           "level": "ok",
-                     *           "text": "It was bought and sold straight back for a loss of 0.60 %."
+                     *           "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
                      *         },
                      *         "flags": []
                      *       },
@@ -3946,7 +3946,7 @@ export interface operations {
                      *         "verdict": {
                      *           "code": "ok",
                      *           "level": "ok",
-                     *           "text": "It was bought and sold straight back for a loss of 0.60 %."
+                     *           "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
                      *         },
                      *         "flags": []
                      *       },
@@ -4180,7 +4180,7 @@ export interface operations {
                      *         "verdict": {
                      *           "code": "ok",
                      *           "level": "ok",
-                     *           "text": "It was bought and sold straight back for a loss of 0.60 %."
+                     *           "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
                      *         },
                      *         "flags": []
                      *       },
