@@ -136,7 +136,7 @@ def read_trade(
             return None
         return CrowdSale(given, left + sum(sold), sum(amounts_raw), 0, 0, 0)
     if failed is not None:
-        return RefusedCall("sell", failed.reason(), failed.gas_used)
+        return _refused_approval(results, trader) or RefusedCall("sell", failed.reason(), failed.gas_used)
     known = _amounts(sells, trader)
     gas_wei = sum(sell.gas_used for sell in sells) * _gas_price_wei(trader)
     return CrowdSale(
@@ -181,7 +181,7 @@ def read_attempts(
     made = [number for number in range(len(attempts)) if results[f"{label}-sell-{number}"].ok]
     if not made:
         sell = results[f"{label}-sell-{len(attempts) - 1}"]
-        return RefusedCall("sell", sell.reason(), sell.gas_used)
+        return _refused_approval(results, trader) or RefusedCall("sell", sell.reason(), sell.gas_used)
     number, left = made[0], _uint(results[f"{label}-token"])
     before, after = (_uint(results[f"{label}-{when}-{number}-quote"]) for when in ("before", "after"))
     if before is None or after is None:
@@ -211,17 +211,25 @@ _STEP_OF: dict[str, _Step] = {
     "again-allow-0": "approve",
     "buy": "buy",
     "again": "buy",
-    "approve-0": "approve",
 }
 
 
 def _first_refusal(results: Results, trader: CrowdTrader) -> RefusedCall | None:
-    """The first step before the sell that failed."""
+    """The first step before the sell's approvals that failed."""
     for name, step in _STEP_OF.items():
         result = results.get(f"{trader.label}-{name}")
         if result is not None and not result.ok:
             return RefusedCall(step, result.reason(), result.gas_used)
     return None
+
+
+def _refused_approval(results: Results, trader: CrowdTrader) -> RefusedCall | None:
+    """The approval of the sell, where it failed: it says why a sell that needs it is refused. Some tokens
+    refuse an approval of Permit2 that they give by themselves, and then the sell goes through."""
+    result = results.get(f"{trader.label}-approve-0")
+    if result is None or result.ok:
+        return None
+    return RefusedCall("approve", result.reason(), result.gas_used)
 
 
 def _uint(result: StepResult) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count, pairwise
 
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import Quote, Venue
 from roundtrip.domain.check.evidence import (
     OVER_A_DAY,
@@ -270,6 +270,9 @@ def nearly_all_amounts(held_raw: int, policy: Policy) -> list[list[int]]:
     for number in range(policy.nearly_rounds):
         less_raw = number * held_raw // _NEARLY_APART
         amounts = [held_raw - (less_raw or policy.nearly_kept_raw)]
+        if number == 1 and held_raw > WEI_PER_ETH:
+            # Some tokens sell whole ones only, and nearly all have as many decimals as eth.
+            amounts = [held_raw - held_raw % WEI_PER_ETH]
         amounts += [held_raw * bps // BPS - less_raw for bps in shares_bps]
         rounds.append(sorted({raw for raw in amounts if raw > 0}, reverse=True) or [held_raw])
     return rounds

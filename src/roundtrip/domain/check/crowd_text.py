@@ -83,9 +83,10 @@ def looked_text(crowd: CrowdReading) -> str:
     sold, or not all."""
     if crowd.differing or crowd.is_thin() or not crowd.sold:
         return ""
-    drawn = format_count(crowd.drawn, "test wallet")
+    drawn, idle = format_count(crowd.drawn, "test wallet"), crowd.drawn - crowd.traded
     together = f"{format_eth(crowd.traded_wei)} together"
-    return f"{crowd.sold} of {drawn} sold it within a day, too ({together})"
+    others = f", and {idle} could not trade" if idle else ""
+    return f"{crowd.sold} of {drawn} sold it within a day, too ({together}){others}"
 
 
 def differing_text(crowd: CrowdReading, route: str) -> str:

@@ -263,8 +263,9 @@ class EnvironmentBuy:
 
 
 ProbeSeller = Literal[
-    "buyer", "receiver", "pieces", "small pieces", "any hour", "much gas", "second route", "nearly all"
-]
+    "buyer", "receiver", "pieces", "small pieces", "any hour", "much gas", "little gas", "second route",
+    "nearly all",
+]  # fmt: skip
 OVER_A_DAY: tuple[ProbeSeller, ...] = ("pieces", "small pieces", "any hour")
 """Several sales in the course of a day."""
 
@@ -274,9 +275,9 @@ class Probe:
     """One point of the grid: the size, the delay, the share that is sold, and the seller. ``pieces`` and
     ``small pieces``: the buyer sells the share in ten or fifty equal sales, the last of them after the delay.
     ``any hour``: it tries one sale at each of ten moments until the delay, and the first that succeeds
-    counts. ``much gas``: it allows the sale as much gas as a transaction may have. ``second route``: it sells
-    by the venue's second route. ``nearly all``: the largest part that sells, of those that the policy
-    tries."""
+    counts. ``much gas``: it allows the sale as much gas as a transaction may have; ``little gas``: about what
+    it uses. ``second route``: it sells by the venue's second route. ``nearly all``: the largest part that
+    sells, of those that the policy tries."""
 
     wire: ClassVar[str] = "Probe"
     size: Size

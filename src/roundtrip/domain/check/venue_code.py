@@ -103,6 +103,13 @@ def refuses_others(reading: VenueReading) -> bool:
     return isinstance(handed, RefusedCall) and handed.step in ("approve", "sell")
 
 
+def loses_more(sell: SellResult, reading: VenueReading, policy: Policy) -> bool:
+    """True for a sell beside the main wallet's that went through and lost much more than it."""
+    if not isinstance(sell, Sale) or not isinstance(reading.full, Sale):
+        return False
+    return sell.loss_bps > max(0, reading.full.loss_bps) + policy.crowd_margin_bps
+
+
 def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     """The largest loss that is not price impact: of the small round trip, a launch's first tax, and the sells
     that count.
@@ -166,7 +173,10 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     is_unsure = (
         any(isinstance(sell, RefusedCall | Missing) for sell in other_sells) or reading.size != "probe"
     )
-    is_unsure = is_unsure or refuses_others(reading) or isinstance(reading.handed_on, Missing)
+    is_unsure = is_unsure or refuses_others(reading)
+    beside = (reading.handed_on, reading.much_gas, reading.little_gas)
+    is_unsure = is_unsure or any(isinstance(sell, Missing) for sell in beside)
+    is_unsure = is_unsure or any(loses_more(sell, reading, policy) for sell in beside)
     is_unsure = is_unsure or reading.refused_elsewhere is not None or reading.closing
     # A wallet that buys where it gets most may not get out whole with more than the probe.
     is_unsure = is_unsure or reading.trap_beside is not None

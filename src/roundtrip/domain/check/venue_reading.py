@@ -92,6 +92,8 @@ class VenueReading:
     """What another wallet sold that the buyer sent it to."""
     much_gas: SellResult = None
     """All of it, sold soon with as much gas as a transaction may have."""
+    little_gas: SellResult = None
+    """The same with about the gas that it uses, as a wallet estimates it; a refusal says nothing."""
     large: SellResult = None
     """What a buy of the policy's ``large_wei`` brought, sold soon."""
     fees_bps: int | Missing | None = None
@@ -146,8 +148,7 @@ def read_venue(
             == (at, delay_s, share_bps, seller)
         ]
 
-    bought, small = _buy(venue, size), _buy(venue, _LEAST)
-    assert isinstance(bought, CompletedBuy)
+    bought, small = _completed(venue, size), _buy(venue, _LEAST)
     moments = (policy.later_s, policy.hour_s, policy.day_s)
     hour, day = (
         _where_bought(results(at_s, BPS) or results(at_s, policy.most_bps))[0] for at_s in moments[1:]
@@ -183,6 +184,7 @@ def read_venue(
         route=_worst(results(policy.later_s, BPS, "second route")),
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
         much_gas=_worst(results(policy.later_s, BPS, "much gas")),
+        little_gas=_worst(results(policy.later_s, BPS, "little gas")),
         large=_worst(results(policy.later_s, policy.most_bps, at="large")),
         fees_bps=fees,
         first_tax_bps=_first_tax(venue.venue, launch),
@@ -278,6 +280,12 @@ _NOT_TRIED = Missing("node", "a sell was not tried")
 def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome | None:
     outcomes = (b.outcome for b in venue.buys if b.size == size and b.environment == environment)
     return next(outcomes, None)
+
+
+def _completed(venue: VenueEvidence, size: Size) -> CompletedBuy:
+    bought = _buy(venue, size)
+    assert isinstance(bought, CompletedBuy)
+    return bought
 
 
 _DIVISORS: dict[Size, int] = {"probe": 1, "tenth": 10, "hundredth": 100}

@@ -14,6 +14,7 @@ from .sales import Sale
 from .venue_code import (
     enough,
     fee_like_bps,
+    loses_more,
     parts,
     refuses_others,
     sells_at_some_hours_only,
@@ -102,6 +103,7 @@ def _venue_sentence(
     )
     parts_of_text = (
         _cost_text(code, evidence, venue, reading, policy),
+        _not_now_text(code, evidence, venue, reading, policy),
         _later_text(code, reading),
         _snipe_text(evidence, venue),
         _trap_beside_text(code, evidence, reading, policy),
@@ -110,6 +112,15 @@ def _venue_sentence(
         _gas_text(reading, policy),
     )
     return f"{''.join(parts_of_text)}.{smaller}"
+
+
+def _not_now_text(
+    code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy
+) -> str:
+    """How it sells where not enough of it sells at once; empty where it does, or the cost's text says it."""
+    if code == "ok" or isinstance(reading.full, Missing) or enough(reading.full, policy):
+        return ""
+    return f". {_ok_text(evidence, venue, reading, policy)}"
 
 
 def _later_text(code: str, reading: VenueReading) -> str:
@@ -358,7 +369,8 @@ def _cost_text(
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
         small = max(_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps))
-        for when, later in (("an hour", reading.hour), ("a day", reading.day)):
+        later_sells = (("an hour", reading.hour), ("a day", reading.day))
+        for when, later in later_sells if isinstance(reading.full, Sale) else ():
             if isinstance(later, Sale) and later.loss_bps == worst > max(_full_loss_bps(reading), small):
                 left = format_percent(max(0, BPS - worst))
                 return f"It loses value while you hold it: after {when} you get {left} of your money back"
@@ -527,19 +539,22 @@ def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
 
 
 def _other_seller_text(reading: VenueReading, policy: Policy) -> str:
-    """What a sale with much gas, or by a wallet that got it from the buyer, met where the buyer's own went
-    through; empty where the same."""
+    """What a sale with much or little gas, or by a wallet that got it from the buyer, met where the buyer's
+    own went through; empty where the same."""
     if not enough(reading.full, policy):
         return ""
+    much, receiver = f"a sell with a gas limit of {policy.buy_gas_limit:,}", "a wallet that you send it to"
     clauses = []
     if isinstance(reading.much_gas, RefusedCall):
-        clauses.append(f"; a sell with a gas limit of {policy.buy_gas_limit:,} is refused")
-    elif isinstance(reading.much_gas, Missing):
-        clauses.append("; we could not find out whether it sells with a high gas limit")
+        clauses.append(f"; {much} is refused")
     if refuses_others(reading):
-        clauses.append("; a wallet that you send it to cannot sell it")
-    elif isinstance(reading.handed_on, Missing):
-        clauses.append("; we could not find out whether a wallet that you send it to can sell it")
+        clauses.append(f"; {receiver} cannot sell it")
+    beside = ((much, reading.much_gas), ("a sell with little gas", reading.little_gas))
+    for who, sell in (*beside, (receiver, reading.handed_on)):
+        if isinstance(sell, Missing):
+            clauses.append(f"; we could not find out what {who} meets")
+        elif isinstance(sell, Sale) and loses_more(sell, reading, policy):
+            clauses.append(f"; {who} loses {format_percent(sell.loss_bps)}")
     return "".join(clauses)
 
 

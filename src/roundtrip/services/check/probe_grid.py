@@ -254,6 +254,7 @@ _SELLERS = {
     "small pieces": ", sell {} in fifty sales over a day",
     "any hour": ", sell {} at one of ten moments of a day",
     "much gas": ", sell {} with all the gas that a transaction may have",
+    "little gas": ", sell {} with about the gas that it uses",
     "second route": ", sell {} by the venue’s second route",
     "nearly all": ", sell nearly {}",
 }

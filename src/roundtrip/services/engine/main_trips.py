@@ -44,8 +44,13 @@ def beside_probes(policy: Policy, size: Size) -> list[Probe]:
     """The probes of the best venues that show whether it depends on who sells, or with how much gas."""
     return [
         Probe(size, policy.later_s, BPS, 0, "much gas"),
+        Probe(size, policy.later_s, BPS, 0, "little gas"),
         Probe(size, policy.later_s, policy.half_bps, 0, "receiver"),
     ]
+
+
+_LITTLE_GAS_PERCENT = (70, 85, 100, 120, 150)
+"""The limits of a sell with little gas, of what the buy used: a sell uses about as much."""
 
 
 def standard_probes(policy: Policy, size: Size) -> list[Probe]:
@@ -121,8 +126,11 @@ def probe_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
     """The simulation of one trip."""
     env = probe_trader(run, venue, probe)
     amount = amount_of_size(run, venue, probe.size, env)
+    bought = buy_of_probe(venue, probe)
+    if probe.seller == "little gas":
+        env = replace(env, sell_gas_ladder=tuple(bought.gas * part // 100 for part in _LITTLE_GAS_PERCENT))
     plan = probe_plans.measured_trip_plan if _is_measured(run, probe) else probe_plans.sell_plan
-    return plan(venue.place, run.setting, env, probe, amount, buy_of_probe(venue, probe))
+    return plan(venue.place, run.setting, env, probe, amount, bought)
 
 
 def _is_measured(run: CheckSession, probe: Probe) -> bool:

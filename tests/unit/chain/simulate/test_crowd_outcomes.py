@@ -214,12 +214,18 @@ def test_the_fee_that_a_hook_sets_for_each_swap_counts(place: VenuePlace, taken_
 SAYS_NO = refused(error_string("not you"), gas=61_000)
 
 
-@pytest.mark.parametrize(
-    ("label", "step"), [("buy", "buy"), ("buy_allow_0", "approve"), ("approve_0", "approve")]
-)
+@pytest.mark.parametrize(("label", "step"), [("buy", "buy"), ("buy_allow_0", "approve")])
 def test_the_first_refused_step_is_named(label: str, step: str) -> None:
     results = trade(**{label: SAYS_NO})  # type: ignore[arg-type]
     assert met(results) == RefusedCall(step, "not you", 61_000)  # type: ignore[arg-type]
+
+
+def test_a_refused_approval_counts_where_the_sell_needs_it() -> None:
+    """Some tokens refuse to approve Permit2 what they let it take anyway."""
+    assert met(trade(approve_0=SAYS_NO, sell_0=refused())) == RefusedCall("approve", "not you", 61_000)
+    assert isinstance(met(trade(approve_0=SAYS_NO)), CrowdSale)
+    assert alone(alone_results(refused(), approve_0=SAYS_NO)) == RefusedCall("approve", "not you", 61_000)
+    assert isinstance(alone(alone_results(SOLD, approve_0=SAYS_NO)), Sold)
 
 
 def test_a_buy_comes_before_its_approval() -> None:
@@ -407,7 +413,6 @@ def test_alone_what_is_left_was_not_sold() -> None:
     ("changes", "expected"),
     [
         ({"buy": SAYS_NO}, RefusedCall("buy", "not you", 61_000)),
-        ({"approve_0": SAYS_NO}, RefusedCall("approve", "not you", 61_000)),
         ({"buy_fund": SAYS_NO}, Missing("node", NO_ROUTE)),
         ({"token": refused()}, NO_BALANCES),
         ({"before_0_quote": refused()}, NO_MONEY_READ),

@@ -57,7 +57,10 @@ def only(cause: Difference, outcome: CellOutcome, met: object = PAUSED) -> Evide
         (None, ""),
         (Crowd(()), ""),
         (crowd(), "; 20 of 20 test wallets sold it within a day, too (2 eth together)"),
-        (crowd(trade(NO_BUY)), "; 19 of 20 test wallets sold it within a day, too (1.9 eth together)"),
+        (
+            crowd(trade(NO_BUY)),
+            "; 19 of 20 test wallets sold it within a day, too (1.9 eth together), and 1 could not trade",
+        ),
     ],
     ids=["no crowd", "left out", "sound", "no buy"],
 )
