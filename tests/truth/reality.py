@@ -95,7 +95,7 @@ class Met:
     (``sliver``) and by another wallet (``handed``) are tried where less than half surely sold at once; ten
     sales over a day (``pieces``), fifty (``small pieces``), one sale at ten moments (``any hour``) and the
     other router (``route``) where no single sale surely sold half. ``kept_to_buyer``: another wallet could
-    not sell half of what the buyer sent it, and ``little_gas_only``: a sale with much gas was refused, where
+    not sell half of what the buyer sent it, or lost ``handed_more_bps`` more, and ``little_gas_only``: a sale with much gas was refused, where
     the buyer's own went through. ``sell_gas``: the most gas of a sale.
     ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is lost here of what was bought where it
     is cheapest. ``beside_trap``: the pool where it is cheapest takes no sell. ``large_refused``: ten times
@@ -124,6 +124,7 @@ class Met:
     second: Sales = field(default_factory=dict)
     beside_trap: bool = False
     kept_to_buyer: bool = False
+    handed_more_bps: int = 0
     little_gas_only: bool = False
     sell_gas: int = 0
 
@@ -232,11 +233,13 @@ class PoolTrader:
             small_loss_bps, impact_bps = self._small(size, main)
             # The same moves: those of the small round trip, where there was one.
             passed_raw = self._passed("thousandth" if small_loss_bps is not None else size)
-            beside = self._beside(size) if surely_half(sells[SOON_S]) else (False, False)
+            handed, sells_with_most = self._beside(size) if surely_half(sells[SOON_S]) else (None, True)
+            soon, is_kept = sells[SOON_S], handed is REFUSED
+            more_bps = handed.loss_bps() - max(0, soon.loss_bps()) if handed and soon and not is_kept else 0
             return Met(
                 self._pool, size, sells, {}, parts, main.bought_raw * SIZES[size], 0, passed_raw,
-                small_loss_bps, impact_bps, self._large_refused(), kept_to_buyer=beside[0],
-                little_gas_only=beside[1], sell_gas=self._sell_gas,
+                small_loss_bps, impact_bps, self._large_refused(), kept_to_buyer=is_kept,
+                handed_more_bps=more_bps, little_gas_only=not sells_with_most, sell_gas=self._sell_gas,
             )  # fmt: skip
         return Met(self._pool, keeps=self._keeps)
 
@@ -274,8 +277,9 @@ class PoolTrader:
                     return {DAY_S: None}
                 return {DAY_S: self._sell(0, purchase, DAY_S, NEARLY_BPS)}
 
-    def _beside(self, size: str) -> tuple[bool, bool]:
-        """Whether another wallet, and a sale with all the gas that there is, are refused."""
+    def _beside(self, size: str) -> tuple[Sale | None, bool]:
+        """What another wallet sells of what the buyer sends it, and whether a sale with all the gas that there
+        is goes through."""
         with self._chain.kept():
             main = self._buy(0, PROBE_WEI // SIZES[size])
             assert main is not None
@@ -283,7 +287,7 @@ class PoolTrader:
             with self._chain.kept():
                 held_raw = main.wallet.tokens(self._chain.token, at_s)
                 sold_raw, _ = self._sell_raw(0, main.wallet, at_s, held_raw, max(1, held_raw), ladder=())
-            return self._handed(main, halves_only=True) is REFUSED, sold_raw <= 0
+            return self._handed(main, halves_only=True), sold_raw > 0
 
     def _at_any_hour(self, size: str) -> Sale | None:
         """All of it at the first of ten moments that takes it: never more than there is at any time of the

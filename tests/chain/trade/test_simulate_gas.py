@@ -22,6 +22,8 @@ BURNS_ALL = "0x5b612000600020505a614e201060005700"
 """Hashes while more than 20,000 gas is left, and succeeds."""
 NEEDS_FOUR_MILLION = "0x5a623d090010600e5760006000fd5b00"
 """Reverts while 4,000,000 gas or less is left."""
+REFUSES_FOUR_MILLION = "0x5a623d090011600e5760006000fd5b00"
+"""Reverts while 4,000,000 gas or more is left."""
 INVALID = "0xfe"
 BUDGET = 30_000_000
 BOB, ETH = "0x" + "b1b1" * 10, 10**18
@@ -176,6 +178,18 @@ async def test_a_contract_that_asks_for_gas_fails_with_its_own_reason(
     short = await simulated(ctx, wallet.address, UnsignedStep(BURNER, "0x", 0), gas=[limit])
     assert short.code == "tx_reverts"
     assert short.text.startswith(f"It would fail; it gives no reason: its gas limit is {limit:,}, and with ")
+
+
+@pytest.mark.parametrize("number", [1, 2])
+async def test_a_limit_that_is_too_high_is_named(
+    ctx: Context, rpc: SyncRpc, wallet: Wallet, number: int
+) -> None:
+    rpc.call("anvil_setCode", BURNER, REFUSES_FOUR_MILLION)
+    await ctx.heads.refresh()
+    steps = [UnsignedStep(BOB, "0x", 7), UnsignedStep(BURNER, "0x", 0)][-number:]
+    result = await simulated(ctx, wallet.address, *steps, gas=[None, 9_000_000][-number:])
+    assert result.code == "tx_reverts"
+    assert "its gas limit is 9,000,000, and with less it goes through and uses 2" in result.text
 
 
 @pytest.mark.parametrize("limit", [None, 5_000_000])

@@ -124,7 +124,7 @@ def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
     if finding.cause == "share":
         return f"a sell of {format_percent(wallet.share_bps)} of it {met}"
     if finding.cause == "pieces":
-        return f"one of ten sells over a day {met}"
+        return f"a sale in ten pieces over a day {met}"
     if finding.cause == "route":
         return f"a sell through {route} {met}"
     if finding.cause == "tip":

@@ -22,7 +22,7 @@ async def run_with_own_gas(
     """The run with the wallet's own gas limits, where a call fails with its own; Missing: it could not be
     found out. None: they are enough, or it sets none. ``rehearsed``: the run with plenty of gas, which goes
     through."""
-    own = _find_low(case)
+    own = _find_given(case)
     if not own:
         return None
     limits = tuple(
@@ -47,12 +47,13 @@ async def run_with_own_gas(
 
 
 def describe_own_gas(case: WalletCase, rehearsed: RunResult, failed: RunResult) -> str:
-    """The sentence for a call that fails with the wallet's own gas limit, and with more does not."""
+    """The sentence for a call that fails with the wallet's own gas limit, and with another does not."""
     number = _find_failed(failed)
     call, limit, used = failed.calls[number], case.own_gas[number], rehearsed.calls[number].gas_used
     assert limit is not None
     which = "It" if len(failed.calls) == 1 else f"Call {number + 1} of {len(failed.calls)}"
-    more = f"its gas limit is {limit:,}, and with more it goes through and uses {used:,}"
+    than = "more" if limit < case.first_gas() else "less"
+    more = f"its gas limit is {limit:,}, and with {than} it goes through and uses {used:,}"
     if call.reason == _OUT_OF_GAS or call.gas_used * 10 >= limit * 9:
         return f"{which} would run out of gas: {more}."
     return f"{which} would fail{failure_clause(call.reason)}: {more}."
@@ -62,13 +63,13 @@ def _find_failed(ran: RunResult) -> int:
     return next(number for number, call in enumerate(ran.calls) if not call.ok)
 
 
-def _find_low(case: WalletCase) -> dict[int, int]:
-    """The gas limits that may be too low, by the number of the call: lower than those with which the calls
-    were run first."""
+def _find_given(case: WalletCase) -> dict[int, int]:
+    """The wallet's gas limits, by the number of the call, as far as one simulation has so much; without those
+    with which the calls were run first."""
     return {
-        number: limit
+        number: min(limit, case.most_gas())
         for number, limit in enumerate(case.own_gas)
-        if limit is not None and limit < case.first_gas()
+        if limit is not None and limit != case.first_gas()
     }
 
 

@@ -42,7 +42,7 @@ REFUSED_CLAUSES: dict[Cause, str] = {
     "size": 'a sell of what 1.5 eth buys is refused ("paused")',
     "time": 'a sell 2 hours after the buy is refused ("paused")',
     "share": 'a sell of 50.00 % of it is refused ("paused")',
-    "pieces": 'one of ten sells over a day is refused ("paused")',
+    "pieces": 'a sale in ten pieces over a day is refused ("paused")',
     "route": 'a sell through Permit2 and the Universal Router is refused ("paused")',
     "approval": 'a sell after an unlimited approval is refused ("paused")',
     "tip": 'a sell with a tip of 1.5 gwei is refused ("paused")',

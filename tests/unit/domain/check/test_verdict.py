@@ -12,6 +12,7 @@ from roundtrip.domain.check.evidence import (
     Evidence,
     Probe,
     ProbeCell,
+    ProbeSeller,
     RefusedCall,
     Size,
     VenueEvidence,
@@ -233,6 +234,45 @@ def test_who_pays_and_gets_nothing_is_told_so() -> None:
 
 def test_a_sell_that_only_the_buyer_can_make_lowers_the_level() -> None:
     assert seen(evidence(venue(cells(handed_on=NO_MONEY)))) == ("ok", "warn")
+
+
+MUCH, LITTLE, OTHER = (
+    "a sell with a gas limit of 16,777,216",
+    "a sell with little gas",
+    "a wallet that you send it to",
+)
+
+
+@pytest.mark.parametrize(
+    ("seller", "outcome", "says"),
+    [
+        ("much gas", sold(560), ""),
+        ("much gas", sold(561), f"; {MUCH} loses 5.61 %"),
+        ("much gas", NO_MONEY, f"; {MUCH} is refused"),
+        ("much gas", NODE, f"; we could not find out what {MUCH} meets"),
+        ("little gas", sold(9000), f"; {LITTLE} loses 90.00 %"),
+        ("little gas", NO_MONEY, ""),
+        ("little gas", NODE, f"; we could not find out what {LITTLE} meets"),
+        ("receiver", sold(2000), f"; {OTHER} loses 20.00 %"),
+        ("receiver", NO_MONEY, f"; {OTHER} cannot sell it"),
+        ("receiver", RefusedCall("transfer", "no", 1), ""),
+    ],
+)
+def test_what_a_sale_beside_meets_is_said_and_lowers_the_level(
+    seller: ProbeSeller, outcome: CellOutcome, says: str
+) -> None:
+    probe = Probe("probe", POLICY.later_s, BPS, 0, seller)
+    beside = (*cells(handed_on=None), ProbeCell(probe, outcome))
+    verdict = judged(evidence(venue(beside))).verdict
+    assert (verdict.code, verdict.level) == ("ok", "warn" if says else "ok")
+    assert verdict.text == f"It was bought and sold straight back for a loss of 0.60 %{says}."
+
+
+def test_beside_a_loss_it_is_said_that_it_does_not_sell_now() -> None:
+    later = cells(2000, full=NO_MONEY, half=NO_MONEY)
+    verdict = judged(evidence(venue(later))).verdict
+    assert verdict.code == "high_fees"
+    assert verdict.text.startswith("Fees and taxes take 20.00 % of a round trip. You cannot sell it at once")
 
 
 # --- which venue decides --------------------------------------------------------------------------
