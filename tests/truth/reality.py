@@ -95,8 +95,8 @@ class Met:
     (``sliver``) and by another wallet (``handed``) are tried where less than half surely sold at once; ten
     sales over a day (``pieces``), fifty (``small pieces``), one sale at ten moments (``any hour``) and the
     other router (``route``) where no single sale surely sold half. ``kept_to_buyer``: another wallet could
-    not sell half of what the buyer sent it, or lost ``handed_more_bps`` more, and ``little_gas_only``: a sale with much gas was refused, where
-    the buyer's own went through. ``sell_gas``: the most gas of a sale.
+    not sell half of what the buyer sent it; else it lost ``handed_more_bps`` more. ``little_gas_only``: a
+    sale with much gas was refused, where the buyer's own went through. ``sell_gas``: the most gas of a sale.
     ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is lost here of what was bought where it
     is cheapest. ``beside_trap``: the pool where it is cheapest takes no sell. ``large_refused``: ten times
     the probe was bought and not sold. ``keeps``: a buy was paid for and brought nothing. ``passed_raw``: what
@@ -278,8 +278,8 @@ class PoolTrader:
                 return {DAY_S: self._sell(0, purchase, DAY_S, NEARLY_BPS)}
 
     def _beside(self, size: str) -> tuple[Sale | None, bool]:
-        """What another wallet sells of what the buyer sends it, and whether a sale with all the gas that there
-        is goes through."""
+        """What another wallet sells of what the buyer sends it, and whether a sale with all gas goes
+        through."""
         with self._chain.kept():
             main = self._buy(0, PROBE_WEI // SIZES[size])
             assert main is not None
