@@ -202,7 +202,7 @@ def _crowds_short_of_gas(
             for sell, tried in results.items()
             if isinstance(sell, ProbeSell)
             and sell.venue == crowd.venue
-            and sell.probe.size == trials[crowd.venue].main_size()
+            and (sell.probe.size, sell.probe.seller) == (trials[crowd.venue].main_size(), "buyer")
         ]
         needed = max(limits, default=0)
         is_short = any(
