@@ -206,8 +206,8 @@ async def test_the_curves_formula_is_what_the_simulation_saw(ctx: Context, built
     for cell in whole:
         assert isinstance(cell.outcome, Sold)
         assert curve.sell(state, *held, cell.outcome.planned_raw) == cell.outcome.back_raw
-    # Soon, after an hour and after a day, and soon with much gas.
-    assert len(whole) == 4
+    # Soon, after an hour and after a day; soon with much and with little gas.
+    assert len(whole) == 5
 
 
 # --- a launch's whole life -------------------------------------------------------------------------
