@@ -104,8 +104,11 @@ def refuses_others(reading: VenueReading) -> bool:
 
 
 def loses_more(sell: SellResult, reading: VenueReading, policy: Policy) -> bool:
-    """True for a sell beside the main wallet's that went through and lost much more than it."""
+    """True for a sell beside the main wallet's that went through and lost much more than it. What was sent to
+    another wallet moved once more: a tax on that counts from the line for a warning."""
     if not isinstance(sell, Sale) or not isinstance(reading.full, Sale):
+        return False
+    if sell is reading.handed_on and sell.loss_bps < policy.warn_loss_bps:
         return False
     return sell.loss_bps > max(0, reading.full.loss_bps) + policy.crowd_margin_bps
 
