@@ -115,7 +115,6 @@ ANIMALS = (
     Animal("odd_dear_approval", (5,)),
     Animal("odd_dear_approval", (5,), V4),
     Animal("odd_fixed_permit2"),
-    Animal("odd_fixed_permit2", pools=V4),
 )
 
 BY_MANNER = (

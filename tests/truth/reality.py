@@ -95,7 +95,7 @@ class Met:
     (``sliver``) and by another wallet (``handed``) are tried where less than half surely sold at once; ten
     sales over a day (``pieces``), fifty (``small pieces``), one sale at ten moments (``any hour``) and the
     other router (``route``) where no single sale surely sold half. ``kept_to_buyer``: another wallet could
-    not sell half of what the buyer sent it; else it lost ``handed_more_bps`` more than twice. ``little_gas_only``: a
+    not sell half of what the buyer sent it; else it lost ``handed_more_bps`` more. ``little_gas_only``: a
     sale with much gas was refused, where the buyer's own went through. ``sell_gas``: the most gas of a sale.
     ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is lost here of what was bought where it
     is cheapest. ``beside_trap``: the pool where it is cheapest takes no sell. ``large_refused``: ten times
@@ -235,9 +235,7 @@ class PoolTrader:
             passed_raw = self._passed("thousandth" if small_loss_bps is not None else size)
             handed, sells_with_most = self._beside(size) if surely_half(sells[SOON_S]) else (None, True)
             soon, is_kept = sells[SOON_S], handed is REFUSED
-            more_bps = (
-                handed.loss_bps() - 2 * max(0, soon.loss_bps()) if handed and soon and not is_kept else 0
-            )
+            more_bps = _more_bps(handed, soon) if handed and soon and not is_kept else 0
             return Met(
                 self._pool, size, sells, {}, parts, main.bought_raw * SIZES[size], 0, passed_raw,
                 small_loss_bps, impact_bps, self._large_refused(), kept_to_buyer=is_kept,
@@ -568,6 +566,16 @@ class PoolTrader:
     def _queue(self, wallet: Wallet, steps: list[UnsignedStep], gas: int, manner: Environment) -> list[str]:
         max_fee_wei = 2 * self._chain.base_fee_wei + manner.tip_wei
         return wallet.queue(steps, gas, max_fee_wei, manner.tip_wei)
+
+
+_TAX_BPS, _MARGIN_BPS = 1500, 500
+"""What a wallet loses that got it from the buyer counts from here on."""
+
+
+def _more_bps(handed: Sale, soon: Sale) -> int:
+    """How much more than the buyer such a wallet loses; at most what is above the line from which it counts."""
+    lost_bps = handed.loss_bps()
+    return min(lost_bps - max(0, soon.loss_bps()), lost_bps - _TAX_BPS + _MARGIN_BPS)
 
 
 def surely_half(sale: Sale | None) -> bool:
