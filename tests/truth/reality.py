@@ -573,7 +573,7 @@ _TAX_BPS, _MARGIN_BPS = 1500, 500
 
 
 def _more_bps(handed: Sale, soon: Sale) -> int:
-    """How much more than the buyer such a wallet loses; at most what is above the line from which it counts."""
+    """How much more than the buyer such a wallet loses; at most what is above the line where it counts."""
     lost_bps = handed.loss_bps()
     return min(lost_bps - max(0, soon.loss_bps()), lost_bps - _TAX_BPS + _MARGIN_BPS)
 
