@@ -148,7 +148,7 @@ def read_venue(
             == (at, delay_s, share_bps, seller)
         ]
 
-    bought, small = _completed(venue, size), _buy(venue, _LEAST)
+    bought, small = _find_completed(venue, size), _buy(venue, _LEAST)
     moments = (policy.later_s, policy.hour_s, policy.day_s)
     hour, day = (
         _where_bought(results(at_s, BPS) or results(at_s, policy.most_bps))[0] for at_s in moments[1:]
@@ -282,7 +282,7 @@ def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome |
     return next(outcomes, None)
 
 
-def _completed(venue: VenueEvidence, size: Size) -> CompletedBuy:
+def _find_completed(venue: VenueEvidence, size: Size) -> CompletedBuy:
     bought = _buy(venue, size)
     assert isinstance(bought, CompletedBuy)
     return bought
