@@ -226,8 +226,10 @@ def test_a_refused_approval_counts_where_the_sell_needs_it() -> None:
         "approve", "not you", 61_000
     )
     assert isinstance(met(trade(approve_0=SAYS_NO)), CrowdSale)
-    assert alone(alone_results(refused(), approve_0=SAYS_NO)) == RefusedCall("approve", "not you", 61_000)
-    assert isinstance(alone(alone_results(SOLD, approve_0=SAYS_NO)), Sold)
+    assert alone(alone_results(*[refused()] * 3, approve_0=SAYS_NO)) == RefusedCall(
+        "approve", "not you", 61_000
+    )
+    assert isinstance(alone(alone_results(SOLD, SOLD, SOLD, approve_0=SAYS_NO)), Sold)
 
 
 def test_a_buy_comes_before_its_approval() -> None:
