@@ -230,8 +230,11 @@ def test_figures_have_four_digits_and_the_full_one_in_the_title(shown: str, text
 
 
 def test_a_routers_code_is_told_in_words_and_a_tokens_reason_quoted() -> None:
-    words = "the token refused the transfer and gave no reason"
-    assert str(refusal("STF")) == f'<span title="STF">{words}</span>'
+    words = "the token refused the transfer"
+    router = f"{words}, and the router gave no reason for it"
+    assert str(refusal("STF")) == f'<span title="STF">{router}</span>'
+    asked = f"{words} and gave no reason"
+    assert str(refusal("STF", told=asked)) == f'<span title="STF">{asked}</span>'
     assert str(refusal("STF", is_short=True)) == '<span title="STF">the router hides the reason</span>'
     assert "has not approved the router" in refusal("STF", is_callers=True)
     assert str(refusal("LOK")).startswith('<span title="LOK">the pool is not open yet, or ')

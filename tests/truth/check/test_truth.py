@@ -122,7 +122,9 @@ def other_sizes(
     small_loss, impact = None, 0
     if small and bought:
         fill = wallet.sell(token, pool.quote, pool.fee_pips, small, pool.version)
-        small_loss = round(10_000 * (small_raw - fill.back_raw) / small_raw) if fill.ok else None
+        # Of a few units it is rounding.
+        is_fine = fill.ok and small >= 10_000
+        small_loss = round(10_000 * (small_raw - fill.back_raw) / small_raw) if is_fine else None
         impact = round(10_000 * (1 - (bought / amount_raw) / (small / small_raw)))
     return large_refused, small_loss, impact
 

@@ -141,7 +141,11 @@ def read_measured_trip(
     held_raw = bought.received_raw * held_raw // max(1, known.received_raw)
     if held_raw < asked_raw:
         return Missing("node", BROUGHT_LESS)
-    outcome = read_exit(results, place, environment, probe, SellStart(bought.paid_raw, held_raw, bought.gas))
+    before = _tokens_at(results, "start")
+    start = SellStart(
+        bought.paid_raw, held_raw, bought.gas, prior_raw=before if isinstance(before, int) else 0
+    )
+    outcome = read_exit(results, place, environment, probe, start)
     if not isinstance(outcome, Sold):
         return outcome
     # What is left of a token that pays its holders grows in the sell itself: that was sold all the same.
@@ -151,6 +155,24 @@ def read_measured_trip(
         planned_raw=asked_raw,
         sold_raw=max(outcome.sold_raw, asked_raw) if is_all else outcome.sold_raw,
     )
+
+
+def read_earlier_trades(results: Results | Missing) -> RefusedCall | None:
+    """Why ``probe_plans.traded_before_plan`` says nothing of its last sell: the last buy was refused; or it
+    sold, and an earlier trade was refused, so that it may have held more. None: it does."""
+    if isinstance(results, Missing):
+        return None
+    refused = _first_refused_call(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
+    if refused is not None:
+        return replace(refused, step="buy")
+    steps = ("first buy", r"first sell-\d+", "second buy", r"second sell-\d+", "second transfer")
+    has_traded, has_sold = (
+        [any(result.ok for label, result in results.items() if re.fullmatch(step, label)) for step in wanted]
+        for wanted in (steps, (r"sell-\d+",))
+    )
+    if all(has_traded) or not any(has_sold):
+        return None
+    return RefusedCall("buy", "an earlier trade was refused", 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 
 from dataclasses import replace
 
-from roundtrip.domain.base.types import WEI_PER_ETH
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.check.evidence import CompletedBuy, Environment, Probe, Size
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.venues import abi, amm_v3, erc20
@@ -19,6 +19,7 @@ from .legs import (
     gas_float,
     late_s,
     plannable,
+    planned_sell_raw,
     reads,
     route_to,
     slot_of,
@@ -77,6 +78,49 @@ def measured_trip_plan(
     first = buy_block(place, setting, environment, probe.size, amount_raw)
     held_raw = plannable(bought, probe, setting.policy)
     return Plan(environment, (first, *exit_blocks(place, setting, environment, probe, held_raw, place)))
+
+
+def traded_before_plan(
+    place: VenuePlace,
+    setting: Setting,
+    environment: Environment,
+    probe: Probe,
+    small: tuple[Size, int, CompletedBuy],
+    main: tuple[int, CompletedBuy],
+) -> Plan:
+    """Sell round: a measured round trip by a wallet that traded before. It made a round trip with a small
+    amount; an hour later it bought the amount of the last buy, sold nine tenths of it and sent a part of the
+    rest to another wallet: little stays, so that the price is what it was. Half a day after that it buys again. ``small`` and ``main``: what the small buy, of its
+    size, and the others pay, and brought in the buy round."""
+    policy, held_raw = setting.policy, main[1].received_raw
+    last = measured_trip_plan(place, setting, environment, probe, *main)
+    environment = last.environment
+    whole = Probe(small[0], policy.later_s, BPS, 0)
+    most = replace(whole, size=probe.size, share_bps=_EARLIER_BPS)
+    first = trade_plan(place, setting, environment, whole, *small[1:])
+    second = trade_plan(place, setting, environment, most, *main)
+    sent_raw = max(1, (held_raw - planned_sell_raw(most, held_raw)) // 2)
+    transfer = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, sent_raw))
+    step = SimulatedStep("transfer", environment.buyer, transfer, policy.hand_on_gas_limit)
+    trips = (
+        (0, first.blocks, "first "),
+        (policy.hour_s, (*second.blocks, PlannedBlock(policy.later_s, (step,))), "second "),
+        (policy.day_s // 2, last.blocks, ""),
+    )
+    blocks: list[PlannedBlock] = []
+    for wait_s, (buy, *rest), name in trips:
+        if blocks:
+            # The wallet's nonce counts on.
+            buy = replace(buy, delay_s=wait_s, nonces=())
+        blocks += (_label_steps(block, name) for block in (buy, *rest))
+    return Plan(environment, tuple(blocks))
+
+
+_EARLIER_BPS = 9000
+
+
+def _label_steps(block: PlannedBlock, before: str) -> PlannedBlock:
+    return replace(block, steps=tuple(replace(step, label=before + step.label) for step in block.steps))
 
 
 def measured_wallet(environment: Environment, probe: Probe) -> Environment:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from roundtrip.domain.base.figures import format_amount, format_duration, format_percent
 from roundtrip.domain.base.router_codes import find_meaning
 from roundtrip.domain.base.types import BPS, plain_decimal
-from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.refusals import NO_REASON, REASON_WITHHELD, ROUTER_REASONS, TRANSFER_REFUSED
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS
 from roundtrip.domain.verdicts.facts import TOP10_BOUNDS_BPS
 from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS
@@ -41,8 +41,9 @@ def refusal(
         return Markup('<span title="{}">{}</span>').format(text, meaning)
     if text not in ROUTER_REASONS:
         return stranger(text, NO_REASON)
-    words = _HIDDEN if is_short else TRANSFER_REFUSED
-    if not is_short and told and told not in (NO_REASON, TRANSFER_REFUSED, *ROUTER_REASONS):
+    words = _HIDDEN if is_short else TRANSFER_REFUSED if told == TRANSFER_REFUSED else REASON_WITHHELD
+    hidden = (NO_REASON, TRANSFER_REFUSED, REASON_WITHHELD, *ROUTER_REASONS)
+    if not is_short and told and told not in hidden:
         words = Markup("{}; without the router the token says {}").format(_HIDDEN, stranger(told))
     return Markup('<span title="{}">{}</span>').format(text, words)
 

@@ -153,7 +153,14 @@ def _differs(trade: CrowdTrade, main: MainSells, policy: Policy) -> bool:
         return False
     if not isinstance(outcome, CrowdSale):
         return True
-    return taken_bps(outcome) > max(0, expected_bps) + policy.crowd_margin_bps
+    margin_bps = policy.crowd_margin_bps + _rounding_bps(outcome.planned_raw)
+    return taken_bps(outcome) > max(0, expected_bps) + margin_bps
+
+
+def _rounding_bps(sold_raw: int) -> int:
+    """What rounding may take of a sale of so many base units: less than one unit when it is bought, and one
+    by the pool's fee."""
+    return 2 * BPS // max(1, sold_raw)
 
 
 def _is_settled_short(refused: RefusedCall, wallet: CrowdWallet) -> bool:
@@ -262,7 +269,8 @@ def _finding(
         if not isinstance(result, Sale):
             return True
         is_part = difference == "pieces" and result.share_bps < BPS - _SHORT_BPS
-        is_costly = result.loss_bps > max(0, expected_bps) + policy.crowd_margin_bps
+        margin_bps = policy.crowd_margin_bps + _rounding_bps(outcome.planned_raw)
+        is_costly = result.loss_bps > max(0, expected_bps) + margin_bps
         return is_part or is_costly or _is_short(outcome)
 
     # These sell a thousandth less than all, so where that alone is bad they say nothing.

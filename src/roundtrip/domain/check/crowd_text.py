@@ -8,10 +8,11 @@ from roundtrip.domain.base.figures import (
     format_gas_price,
     format_percent,
 )
+from roundtrip.domain.base.router_codes import quote_reason
 
 from .crowd_reading import Cause, CrowdFinding, CrowdReading
 from .evidence import RefusedCall
-from .refusals import ROUTER_REASONS, TRANSFER_REFUSED
+from .refusals import REASON_WITHHELD, ROUTER_REASONS
 
 _AFTER: dict[Cause, str] = {
     "others": " after others have bought",
@@ -63,7 +64,7 @@ def trap_reason(crowd: CrowdReading) -> str:
     why = "" if finding is None else _reason(finding.refusal)
     if not why:
         return ""
-    return f" {why[0].upper()}{why[1:]}." if why == TRANSFER_REFUSED else f" The sell fails with {why}."
+    return f" {why[0].upper()}{why[1:]}." if why == REASON_WITHHELD else f" The sell fails with {why}."
 
 
 def victims_text(crowd: CrowdReading | None, loss_bps: int) -> str:
@@ -147,5 +148,5 @@ def _reason(refusal: RefusedCall | None) -> str:
     """The cleaned reason in quotes; empty where none is known."""
     reason = "" if refusal is None else names.reason(refusal.reason or "")
     if reason in ROUTER_REASONS:
-        return TRANSFER_REFUSED
-    return f'"{reason}"' if reason else ""
+        return REASON_WITHHELD
+    return quote_reason(reason) if reason else ""

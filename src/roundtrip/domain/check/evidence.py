@@ -264,7 +264,7 @@ class EnvironmentBuy:
 
 ProbeSeller = Literal[
     "buyer", "receiver", "pieces", "small pieces", "any hour", "much gas", "little gas", "second route",
-    "nearly all",
+    "nearly all", "traded before",
 ]  # fmt: skip
 OVER_A_DAY: tuple[ProbeSeller, ...] = ("pieces", "small pieces", "any hour")
 """Several sales in the course of a day."""
@@ -275,9 +275,9 @@ class Probe:
     """One point of the grid: the size, the delay, the share that is sold, and the seller. ``pieces`` and
     ``small pieces``: the buyer sells the share in ten or fifty equal sales, the last of them after the delay.
     ``any hour``: it tries one sale at each of ten moments until the delay, and the first that succeeds
-    counts. ``much gas``: it allows the sale as much gas as a transaction may have; ``little gas``: about what
+    counts. ``much gas``: the sale may use as much gas as a transaction may have; ``little gas``: about what
     it uses. ``second route``: it sells by the venue's second route. ``nearly all``: the largest part that
-    sells, of those that the policy tries."""
+    sells, of those that the policy tries. ``traded before``: the wallet has a history."""
 
     wire: ClassVar[str] = "Probe"
     size: Size

@@ -103,6 +103,13 @@ def refuses_others(reading: VenueReading) -> bool:
     return isinstance(handed, RefusedCall) and handed.step in ("approve", "sell")
 
 
+def refuses_again(reading: VenueReading) -> bool:
+    """True where a wallet that traded it before cannot sell what it buys again, not even a day later. Where
+    it cannot buy again, it loses nothing."""
+    again = reading.traded_before
+    return isinstance(again, RefusedCall) and again.step in ("approve", "sell")
+
+
 def loses_more(sell: SellResult, reading: VenueReading, policy: Policy) -> bool:
     """True for a sell beside the main wallet's that went through and lost much more than it. What was sent to
     another wallet moved once more: a tax on that counts from the line for a warning."""
@@ -168,16 +175,17 @@ def parts(reading: VenueReading, policy: Policy) -> LossParts:
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     """Code and level of a venue that takes the sell. Level ok requires a buy of the usual size, that all of
-    it sells at once and later, also at ten times that size, with much gas and by another wallet, that none of
-    these loses much more, and that the venue on which a buy brings most takes sells, too."""
+    it sells at once and later, also at ten times that size, with much gas, by another wallet and after a
+    round trip, that none of these loses much more, and that the venue on which a buy brings most takes
+    sells, too."""
     code, level = code_of_parts(parts(reading, policy), policy)
     # A missing result is no pass either.
     other_sells = (reading.half, reading.sliver, reading.large, reading.much_gas)
     is_unsure = (
         any(isinstance(sell, RefusedCall | Missing) for sell in other_sells) or reading.size != "probe"
     )
-    is_unsure = is_unsure or refuses_others(reading)
-    beside = (reading.handed_on, reading.much_gas, reading.little_gas)
+    is_unsure = is_unsure or refuses_others(reading) or refuses_again(reading)
+    beside = (reading.handed_on, reading.much_gas, reading.little_gas, reading.traded_before)
     is_unsure = is_unsure or any(isinstance(sell, Missing) for sell in beside)
     is_unsure = is_unsure or any(loses_more(sell, reading, policy) for sell in beside)
     is_unsure = is_unsure or reading.refused_elsewhere is not None or reading.closing

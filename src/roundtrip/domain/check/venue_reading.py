@@ -1,5 +1,6 @@
 """Reads one venue's evidence into the figures of a verdict. Losses are in bps."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +24,7 @@ from .evidence import (
     Sold,
     VenueEvidence,
 )
+from .price import pool_price
 from .refusals import POOL_GAVE_NOTHING
 from .sales import Sale, SellResult, loss_bps, sell_result
 
@@ -94,6 +96,8 @@ class VenueReading:
     """All of it, sold soon with as much gas as a transaction may have."""
     little_gas: SellResult = None
     """The same with about the gas that it uses, as a wallet estimates it; a refusal says nothing."""
+    traded_before: SellResult = None
+    """Half of what a wallet bought that had bought it, sold it and sent it on before, sold a day later."""
     large: SellResult = None
     """What a buy of the policy's ``large_wei`` brought, sold soon."""
     fees_bps: int | Missing | None = None
@@ -156,7 +160,8 @@ def read_venue(
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
     nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
     pieces, in_fifty = _most_pieces(*(_worst(results(policy.day_s, BPS, way)) for way in _PIECES))
-    fees = small if isinstance(small, Missing) else _fees(results(moments[0], policy.most_bps, at=_LEAST))
+    tiny = results(moments[0], policy.most_bps, at=_LEAST)
+    fees = small if isinstance(small, Missing) else _fees(tiny, small, _worst(full))
     main = MainSells(_worst(full), _worst(hour), _worst(day), _held_later_bps(bought))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
@@ -185,10 +190,11 @@ def read_venue(
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
         much_gas=_worst(results(policy.later_s, BPS, "much gas")),
         little_gas=_worst(results(policy.later_s, BPS, "little gas")),
+        traded_before=_worst(results(policy.day_s, policy.half_bps, "traded before")),
         large=_worst(results(policy.later_s, policy.most_bps, at="large")),
         fees_bps=fees,
         first_tax_bps=_first_tax(venue.venue, launch),
-        impact_bps=_impact(bought, _smallest(venue, size)),
+        impact_bps=_impact(venue, bought, size),
         most_gas=_most_gas(venue, size),
         crowd=crowd if isinstance(crowd, CrowdReading) else None,
     )
@@ -454,33 +460,67 @@ def _is_trap(inconsistent: bool | Missing, crowd: CrowdReading | Missing | None)
     return inconsistent if isinstance(inconsistent, Missing) else trapped
 
 
-def _fees(results: list[SellResult]) -> int | Missing | None:
+_FINE_UNITS = 10_000
+"""With fewer base units than these, rounding to whole ones changes a figure by more than 0.01 %."""
+
+
+def _is_fine(small: BuyOutcome | None) -> bool:
+    return not isinstance(small, CompletedBuy) or small.received_raw >= _FINE_UNITS
+
+
+def _fees(results: list[SellResult], small: BuyOutcome | None, full: SellResult) -> int | Missing | None:
+    """The loss of the small round trip. Of a few base units it is mostly rounding, and fees that take a share
+    take it of all, too: the loss of that one is the most that counts."""
     worst = _worst(results)
+    if isinstance(worst, Sale) and isinstance(full, Sale) and not _is_fine(small):
+        return min(worst.loss_bps, max(0, full.loss_bps))
     return worst.loss_bps if isinstance(worst, Sale) else worst if isinstance(worst, Missing) else None
 
 
-def _smallest(venue: VenueEvidence, size: Size) -> BuyOutcome:
-    """The smallest buy below the judged size that succeeded. Missing counts as the token's fault where it
-    refuses every smaller buy."""
+def _impact(venue: VenueEvidence, main: CompletedBuy, size: Size) -> int | Missing:
+    """How much less one paid unit buys at the judged size than at the smallest buy below it that succeeded.
+    Missing counts as the token's fault where it refuses every smaller buy.
+
+    Where that buy is so small that it is rounded, or brings nothing for that reason, the pool's own price
+    says more.
+    """
     for smaller in ("thousandth", "hundredth", "tenth"):
-        outcome = _buy(venue, smaller)
+        small = _buy(venue, smaller)
         if smaller == size:
             break
-        if isinstance(outcome, Missing):
-            return outcome
-        if isinstance(outcome, CompletedBuy) and outcome.received_raw > 0 and outcome.paid_raw > 0:
-            return outcome
+        if isinstance(small, Missing):
+            return small
+        if isinstance(small, CompletedBuy) and small.received_raw > 0 and small.paid_raw > 0:
+            seen_bps = _impact_against(small.received_raw, small.paid_raw, main)
+            if _is_fine(small):
+                return seen_bps
+            # The buy and a tax on it each round down by less than one unit.
+            most_bps = _impact_against(small.received_raw + 2, small.paid_raw, main)
+            return min(most_bps, max(seen_bps, _impact_by_price(venue, main, most_bps)))
+    if _is_rounded(_buy(venue, _LEAST)) and (by_price_bps := _impact_by_price(venue, main, -1)) >= 0:
+        return by_price_bps
     return Missing("token", "it refuses smaller buys, so its price impact is unknown")
 
 
-def _impact(main: CompletedBuy, small: BuyOutcome) -> int | Missing:
-    """How much less one paid unit buys at the judged size than at the smallest."""
-    if not isinstance(small, CompletedBuy):
-        assert isinstance(small, Missing)
-        return small
-    best = small.received_raw * main.paid_raw
-    received = main.received_raw * small.paid_raw
-    return max(0, loss_bps(best, received))
+def _impact_against(received_raw: int, paid_raw: int, main: CompletedBuy) -> int:
+    return max(0, loss_bps(received_raw * main.paid_raw, main.received_raw * paid_raw))
+
+
+def _impact_by_price(venue: VenueEvidence, main: CompletedBuy, unknown_bps: int) -> int:
+    """The same against the price that a pool without a stranger's hook shows, less its fee; ``unknown_bps``
+    where there is none. Only for a token with far fewer base units than its money: then the price is the
+    larger of the two that the pool's square root may mean."""
+    facts = venue.facts
+    place = venue.venue
+    if place.rival_hook() or place.fee_pips >= PIPS or isinstance(facts, Missing):
+        return unknown_bps
+    if main.received_raw * 100 > main.paid_raw:
+        return unknown_bps
+    price = pool_price(facts.sqrt_price_x96, True)
+    if price is None:
+        return unknown_bps
+    expected_raw = main.paid_raw * (PIPS - place.fee_pips) / (max(price, 1 / price) * PIPS)
+    return max(0, BPS - math.ceil(main.received_raw * BPS / expected_raw))
 
 
 def _most_gas(venue: VenueEvidence, size: Size) -> int:

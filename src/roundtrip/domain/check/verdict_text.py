@@ -4,18 +4,20 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NO_ANSWER
 from roundtrip.domain.base.figures import format_count, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.router_codes import quote_reason
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import OtherPool, Venue
 
 from .crowd_text import differing_text, looked_text, trap_reason, trap_text, victims_text
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
-from .refusals import NO_REASON, POOL_GOT_LESS, ROUTER_REASONS, TRANSFER_REFUSED
+from .refusals import NO_REASON, POOL_GOT_LESS, REASON_WITHHELD, ROUTER_REASONS, TRANSFER_REFUSED
 from .sales import Sale
 from .venue_code import (
     enough,
     fee_like_bps,
     loses_more,
     parts,
+    refuses_again,
     refuses_others,
     sells_at_some_hours_only,
     sells_by_second_route_only,
@@ -280,8 +282,8 @@ def stop_refusal(reading: VenueReading) -> str:
     refused = next((sell for sell in laters if isinstance(sell, RefusedCall)), None)
     reason = "" if refused is None else names.reason(refused.reason or "")
     if reason in ROUTER_REASONS:
-        return TRANSFER_REFUSED
-    return f'the sell fails with "{reason}"' if reason else ""
+        return REASON_WITHHELD
+    return f"the sell fails with {quote_reason(reason)}" if reason else ""
 
 
 def _handed_on_text(reading: VenueReading, policy: Policy) -> str:
@@ -312,9 +314,10 @@ def _reason_text(venue: VenueEvidence, direct: RefusedCall | Missing | None, rou
     refusal = direct if isinstance(direct, RefusedCall) and direct.reason else routed
     reason = names.reason(refusal.reason or "")
     if reason in ROUTER_REASONS:
+        if isinstance(direct, RefusedCall):
+            return TRANSFER_REFUSED
         # A stranger's hook can revert inside the same wrapper.
-        is_transfer = isinstance(direct, RefusedCall) or not venue.venue.hook_in_swaps()
-        return TRANSFER_REFUSED if is_transfer else NO_REASON
+        return NO_REASON if venue.venue.hook_in_swaps() else REASON_WITHHELD
     return reason or NO_REASON
 
 
@@ -341,11 +344,11 @@ def _refusal(side: str, reason: str | None, direct: RefusedCall | Missing | None
     """``direct``: as in ``_reason_text``. A reason that came only through the router can be a hook's."""
     if reason is None or reason == NO_REASON:
         return ""
-    if reason == TRANSFER_REFUSED:
-        return TRANSFER_REFUSED
+    if reason in (TRANSFER_REFUSED, REASON_WITHHELD):
+        return reason
     if isinstance(direct, RefusedCall) and direct.reason and reason != _OUT_OF_GAS:
         return f'the token says "{reason}"'
-    return f'the {side} fails with "{reason}"'
+    return f"the {side} fails with {quote_reason(reason)}"
 
 
 def _as_sentence(refusal: str) -> str:
@@ -490,7 +493,7 @@ def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
     loss = format_percent(full.loss_bps)
     if reading.refused_elsewhere is not None:
         reason = names.reason(reading.refused_elsewhere.reason or "")
-        refusal = TRANSFER_REFUSED if reason in ROUTER_REASONS else f'"{reason}"'
+        refusal = REASON_WITHHELD if reason in ROUTER_REASONS else quote_reason(reason)
         why = f" ({refusal})" if reason else ""
         return f"One test wallet bought and sold it for a loss of {loss}; another could not buy it{why}"
     if reading.closing:
@@ -539,18 +542,21 @@ def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
 
 
 def _other_seller_text(reading: VenueReading, policy: Policy) -> str:
-    """What a sale with much or little gas, or by a wallet that got it from the buyer, met where the buyer's
-    own went through; empty where the same."""
+    """What other sells (``venue_code.code_of``) met where the buyer's own went through; empty where the
+    same."""
     if not enough(reading.full, policy):
         return ""
     much, receiver = f"a sell with a gas limit of {policy.buy_gas_limit:,}", "a wallet that you send it to"
+    again = "a wallet that traded it before"
     clauses = []
     if isinstance(reading.much_gas, RefusedCall):
         clauses.append(f"; {much} is refused")
     if refuses_others(reading):
-        clauses.append(f"; {receiver} cannot sell it")
+        clauses.append(f"; {receiver} cannot sell it at once")
+    if refuses_again(reading):
+        clauses.append(f"; {again} cannot sell it, not even after a day")
     beside = ((much, reading.much_gas), ("a sell with little gas", reading.little_gas))
-    for who, sell in (*beside, (receiver, reading.handed_on)):
+    for who, sell in (*beside, (receiver, reading.handed_on), (again, reading.traded_before)):
         if isinstance(sell, Missing):
             clauses.append(f"; we could not find out what {who} meets")
         elif isinstance(sell, Sale) and loses_more(sell, reading, policy):

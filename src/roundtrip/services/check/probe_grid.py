@@ -257,6 +257,7 @@ _SELLERS = {
     "little gas": ", sell {} with about the gas that it uses",
     "second route": ", sell {} by the venue’s second route",
     "nearly all": ", sell nearly {}",
+    "traded before": ", after earlier trades, sell {}",
 }
 
 

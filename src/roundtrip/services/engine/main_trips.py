@@ -41,11 +41,13 @@ def other_way_probes(run: CheckSession, size: Size, venue: Venue) -> list[Probe]
 
 
 def beside_probes(policy: Policy, size: Size) -> list[Probe]:
-    """The probes of the best venues that show whether it depends on who sells, or with how much gas."""
+    """The probes of the best venues that show whether it depends on who sells, with how much gas, or on what
+    the wallet did before."""
     return [
         Probe(size, policy.later_s, BPS, 0, "much gas"),
         Probe(size, policy.later_s, BPS, 0, "little gas"),
         Probe(size, policy.later_s, policy.half_bps, 0, "receiver"),
+        Probe(size, policy.day_s, policy.half_bps, 0, "traded before"),
     ]
 
 
@@ -129,13 +131,26 @@ def probe_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
     bought = buy_of_probe(venue, probe)
     if probe.seller == "little gas":
         env = replace(env, sell_gas_ladder=tuple(bought.gas * part // 100 for part in _LITTLE_GAS_PERCENT))
+    if probe.seller == "traded before":
+        return _traded_before_plan(run, venue, probe, env, (amount, bought))
     plan = probe_plans.measured_trip_plan if _is_measured(run, probe) else probe_plans.sell_plan
     return plan(venue.place, run.setting, env, probe, amount, bought)
 
 
+def _traded_before_plan(
+    run: CheckSession, venue: VenueTrial, probe: Probe, env: Environment, main: tuple[int, CompletedBuy]
+) -> Plan:
+    """``main``: what its buy pays, and brought."""
+    small = venue.completed_buy("thousandth")
+    first: tuple[Size, int, CompletedBuy] = (probe.size, *main)
+    if small is not None:
+        first = ("thousandth", amount_of_size(run, venue, "thousandth", env), small)
+    return probe_plans.traded_before_plan(venue.place, run.setting, env, probe, first, main)
+
+
 def _is_measured(run: CheckSession, probe: Probe) -> bool:
     """True for a round trip after others in the same simulation."""
-    return probe.share_bps == run.means.policy.most_bps
+    return probe.share_bps == run.means.policy.most_bps or probe.seller == "traded before"
 
 
 def pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
@@ -164,6 +179,8 @@ def read_cell(
         return ProbeCell(probe, replace(result, step="sell"))
     env, bought = probe_trader(run, venue, probe), buy_of_probe(venue, probe)
     if _is_measured(run, probe):
+        if probe.seller == "traded before" and (unlike := outcomes.read_earlier_trades(result)):
+            return ProbeCell(probe, unlike)
         amount_raw = amount_of_size(run, venue, probe.size, env)
         measured = outcomes.read_measured_trip(
             result, venue.place, env, probe, amount_raw, bought, run.means.policy

@@ -6,7 +6,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.crowd_reading import Cause, CrowdFinding, CrowdReading
 from roundtrip.domain.check.crowd_text import differing_text, trap_reason, trap_text, victims_text
 from roundtrip.domain.check.evidence import RefusedCall
-from roundtrip.domain.check.refusals import ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.refusals import REASON_WITHHELD, ROUTER_REASONS
 from unit.domain.crowds import PAUSED, crowd_sale, trade
 
 ROUTE = "Permit2 and the Universal Router"
@@ -130,7 +130,7 @@ def test_what_was_not_met_alone_is_said_only_where_nothing_else_was() -> None:
         (RefusedCall("sell", None, 1), ""),
         (RefusedCall("sell", "", 1), ""),
         (RefusedCall("sell", 'say "it"', 1), " (\"say 'it'\")"),
-        *((RefusedCall("sell", reason, 1), f" ({TRANSFER_REFUSED})") for reason in sorted(ROUTER_REASONS)),
+        *((RefusedCall("sell", reason, 1), f" ({REASON_WITHHELD})") for reason in sorted(ROUTER_REASONS)),
     ],
     ids=str,
 )
@@ -143,7 +143,7 @@ def test_a_reason_stands_in_brackets(refusal: RefusedCall | None, why: str) -> N
     [
         (None, ""),
         ("paused", ' The sell fails with "paused".'),
-        ("STF", " The token refused the transfer and gave no reason."),
+        ("STF", " The token refused the transfer, and the router gave no reason for it."),
         ("a\nb", ' The sell fails with "a b".'),
     ],
 )

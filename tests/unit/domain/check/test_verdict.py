@@ -254,7 +254,7 @@ MUCH, LITTLE, OTHER = (
         ("little gas", NO_MONEY, ""),
         ("little gas", NODE, f"; we could not find out what {LITTLE} meets"),
         ("receiver", sold(2000), f"; {OTHER} loses 20.00 %"),
-        ("receiver", NO_MONEY, f"; {OTHER} cannot sell it"),
+        ("receiver", NO_MONEY, f"; {OTHER} cannot sell it at once"),
         ("receiver", RefusedCall("transfer", "no", 1), ""),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
-from roundtrip.domain.check.refusals import NO_REASON, ROUTER_REASONS, TRANSFER_REFUSED
+from roundtrip.domain.check.refusals import NO_REASON, REASON_WITHHELD, ROUTER_REASONS
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.check.verdict_text import buy_reason_text, keeps_text, sell_reason_text, unproven
 from unit.domain.builders import (
@@ -36,6 +36,7 @@ QUICK = settings(max_examples=100, deadline=None)
 LONG = "x" * 500
 NO_BUY = RefusedCall("buy", LONG, 1)
 MUTE = "The token refused the transfer and gave no reason."
+WITHHELD = "The token refused the transfer, and the router gave no reason for it."
 
 
 def says(found: Evidence) -> str:
@@ -202,7 +203,7 @@ def test_the_tokens_own_word_goes_before_the_routers() -> None:
     silent = replace(found.venues[0], told_on_sell=RefusedCall("sell", None, 1))
     assert MUTE in says(evidence(silent))
     lost = replace(found.venues[0], told_on_sell=NODE)
-    assert MUTE in says(evidence(lost))
+    assert WITHHELD in says(evidence(lost))
     buy = replace(no_trade(LIQUID, refused_buys("router")), told_on_buy=RefusedCall("buy", "paused", 1))
     assert 'The token says "paused".' in says(evidence(buy))
 
@@ -210,9 +211,9 @@ def test_the_tokens_own_word_goes_before_the_routers() -> None:
 @pytest.mark.parametrize("code", sorted(ROUTER_REASONS))
 def test_a_routers_code_is_never_quoted(code: str) -> None:
     trap = refusing_all(code)
-    assert says(trap).endswith(f"not within a day. {MUTE}")
-    assert sell_reason_text(trap.venues[0], judge(trap, POLICY).readings[0]) == TRANSFER_REFUSED
-    assert says(evidence(no_trade(LIQUID, refused_buys(code)))).endswith(f"a holder can sell it. {MUTE}")
+    assert says(trap).endswith(f"not within a day. {WITHHELD}")
+    assert sell_reason_text(trap.venues[0], judge(trap, POLICY).readings[0]) == REASON_WITHHELD
+    assert says(evidence(no_trade(LIQUID, refused_buys(code)))).endswith(f"a holder can sell it. {WITHHELD}")
 
 
 def test_a_hooks_refusal_is_not_taken_for_the_tokens() -> None:
