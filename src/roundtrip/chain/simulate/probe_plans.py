@@ -90,8 +90,9 @@ def traded_before_plan(
 ) -> Plan:
     """Sell round: a measured round trip by a wallet that traded before. It made a round trip with a small
     amount; an hour later it bought the amount of the last buy, sold nine tenths of it and sent a part of the
-    rest to another wallet: little stays, so that the price is what it was. Half a day after that it buys again. ``small`` and ``main``: what the small buy, of its
-    size, and the others pay, and brought in the buy round."""
+    rest to another wallet: little stays, so that the price is what it was. Half a day after that it buys
+    again. ``small`` and ``main``: what the small buy, of its size, and the others pay, and brought in the buy
+    round."""
     policy, held_raw = setting.policy, main[1].received_raw
     last = measured_trip_plan(place, setting, environment, probe, *main)
     environment = last.environment
