@@ -100,10 +100,10 @@ class CrowdFinding:
 @dataclass(frozen=True, slots=True)
 class CrowdReading:
     """The crowd of a venue. ``trapped``: wallets that bought there cannot sell, and could not have known.
-    ``loss_bps``: the most that such a wallet loses. ``differing``: how many met something else; ``traded``:
-    how many of the ``drawn`` ones bought, for ``traded_wei`` together. ``largest_wei``: the largest size that
-    sold in one sale; 0: none. ``refused``: how many bought and could not sell half of what they asked for;
-    ``sold``: how many could."""
+    ``loss_bps``: the most that such a wallet, or one that waits, loses. ``differing``: how many met something
+    else; ``traded``: how many of the ``drawn`` ones bought, for ``traded_wei`` together. ``largest_wei``: the
+    largest size that sold in one sale; 0: none. ``refused``: how many bought and could not sell half of what
+    they asked for; ``sold``: how many could."""
 
     traded: int
     drawn: int
@@ -132,6 +132,12 @@ class CrowdReading:
 def is_trap(finding: CrowdFinding) -> bool:
     """True where a wallet cannot sell for what it is, or for what others do."""
     return finding.refused and finding.cause in _TRAPS
+
+
+def _counts(finding: CrowdFinding) -> bool:
+    """True where what it lost counts as the token's: for what the wallet is, for what others do, or at some
+    time after the buy."""
+    return finding.cause in _TRAPS or (finding.cause == "time" and not finding.refused)
 
 
 def differing(crowd: Crowd, main: MainSells, policy: Policy) -> list[int]:
@@ -205,7 +211,7 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         differing=len(numbers),
         findings=tuple(findings),
         trapped=trapped or gap or False,
-        loss_bps=max((f.loss_bps for f in findings if f.cause in _TRAPS), default=0),
+        loss_bps=max((finding.loss_bps for finding in findings if _counts(finding)), default=0),
         largest_wei=_largest_wei(crowd),
         refused=sum(_is_refused(trade) for trade in crowd.trades),
         sold=sum(_sold_half(trade.outcome) for trade in crowd.trades),

@@ -76,6 +76,8 @@ def victims_text(crowd: CrowdReading | None, loss_bps: int) -> str:
             return _AFTER[finding.cause]
         if finding.loss_bps == loss_bps and not finding.refused and finding.cause in ("wallet", "company"):
             return f" from {_count(crowd, refused=False)}"
+        if finding.loss_bps == loss_bps and not finding.refused and finding.cause == "time":
+            return f", sold {format_duration(_sold_after_s(finding))} after the buy"
     return ""
 
 
@@ -121,7 +123,7 @@ def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
         sold = f"; the largest that sold cost {format_eth(crowd.largest_wei)}" if crowd.largest_wei else ""
         return f"a sell of what {format_eth(wallet.size_wei + wallet.again_wei)} buys {met}{sold}"
     if finding.cause == "time":
-        return f"a sell {format_duration(wallet.after_s + finding.trade.late_s)} after the buy {met}"
+        return f"a sell {format_duration(_sold_after_s(finding))} after the buy {met}"
     if finding.cause == "share":
         return f"a sell of {format_percent(wallet.share_bps)} of it {met}"
     if finding.cause == "pieces":
@@ -137,6 +139,10 @@ def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
     if finding.cause in _SELLS:
         return f"a sell{_SELLS[finding.cause]} {met}"
     return f"a sell by {_count(crowd, finding.refused)} {met}"
+
+
+def _sold_after_s(finding: CrowdFinding) -> int:
+    return finding.trade.wallet.after_s + finding.trade.late_s
 
 
 def _in_brackets(refusal: RefusedCall | None) -> str:

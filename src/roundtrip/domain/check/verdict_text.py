@@ -8,6 +8,7 @@ from roundtrip.domain.base.router_codes import quote_reason
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import OtherPool, Venue
 
+from .beside_text import larger_trade_text, other_seller_text
 from .crowd_text import differing_text, looked_text, trap_reason, trap_text, victims_text
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
 from .refusals import NO_REASON, POOL_GOT_LESS, REASON_WITHHELD, ROUTER_REASONS, TRANSFER_REFUSED
@@ -15,10 +16,7 @@ from .sales import Sale
 from .venue_code import (
     enough,
     fee_like_bps,
-    loses_more,
     parts,
-    refuses_again,
-    refuses_others,
     sells_at_some_hours_only,
     sells_by_second_route_only,
     sells_in_pieces_only,
@@ -109,8 +107,8 @@ def _venue_sentence(
         _later_text(code, reading),
         _snipe_text(evidence, venue),
         _trap_beside_text(code, evidence, reading, policy),
-        _larger_trade_text(reading, policy),
-        _other_seller_text(reading, policy),
+        larger_trade_text(reading, policy),
+        other_seller_text(reading, policy),
         _gas_text(reading, policy),
     )
     return f"{''.join(parts_of_text)}.{smaller}"
@@ -364,8 +362,11 @@ def _cost_text(
         subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
         return f"{subject} keeps {format_percent(losses.pool_fee_bps)} of a round trip for itself"
     if code == "thin_pool" and _is_lost_between_pools(reading):
-        lost = format_percent(_bps_or_zero(reading.cross_venue_loss_bps))
-        return f"The cheapest pool to buy it on accepts no sell; selling it on the other loses {lost}"
+        lost_bps = _bps_or_zero(reading.cross_venue_loss_bps)
+        other = f"selling it on the other loses {format_percent(lost_bps)}"
+        if lost_bps >= BPS:
+            other = "what you buy there does not sell on the other either"
+        return f"The cheapest pool to buy it on accepts no sell; {other}"
     if code == "thin_pool":
         impact = format_percent(losses.impact_bps)
         return f"The pool is thin: at this size your money buys {impact} fewer tokens than in a small buy"
@@ -523,55 +524,6 @@ def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
     if reading.bought is None or not isinstance(supply, int) or supply <= 0:
         return "half of it"
     return f"half of it ({format_percent(reading.bought.received_raw * BPS // (2 * supply))} of supply)"
-
-
-def _larger_trade_text(reading: VenueReading, policy: Policy) -> str:
-    """The result at ten times the size, where it differs."""
-    if not all(enough(sell, policy) for sell in (reading.full, reading.hour, reading.day)):
-        # It was tried at one of these moments: the time may be the reason, not the size.
-        return ""
-    larger = format_eth(policy.large_wei)
-    if isinstance(reading.large, RefusedCall):
-        return f"; what {larger} buys cannot be sold{_largest_text(reading, policy)}"
-    if isinstance(reading.large, Missing):
-        return f"; we could not find out whether what {larger} buys can be sold"
-    worst = max(policy.warn_loss_bps, parts(reading, policy).worst_bps + 1)
-    if isinstance(reading.large, Sale) and reading.large.loss_bps >= worst:
-        return f"; a round trip of {larger} loses {format_percent(reading.large.loss_bps)}"
-    return ""
-
-
-def _other_seller_text(reading: VenueReading, policy: Policy) -> str:
-    """What other sells (``venue_code.code_of``) met where the buyer's own went through; empty where the
-    same."""
-    if not enough(reading.full, policy):
-        return ""
-    much, receiver = f"a sell with a gas limit of {policy.buy_gas_limit:,}", "a wallet that you send it to"
-    again = "a wallet that traded it before"
-    clauses = []
-    if isinstance(reading.much_gas, RefusedCall):
-        clauses.append(f"; {much} is refused")
-    if refuses_others(reading):
-        clauses.append(f"; {receiver} cannot sell it at once")
-    if refuses_again(reading):
-        clauses.append(f"; {again} cannot sell it, not even after a day")
-    beside = ((much, reading.much_gas), ("a sell with little gas", reading.little_gas))
-    for who, sell in (*beside, (receiver, reading.handed_on), (again, reading.traded_before)):
-        if isinstance(sell, Missing):
-            clauses.append(f"; we could not find out what {who} meets")
-        elif isinstance(sell, Sale) and loses_more(sell, reading, policy):
-            clauses.append(f"; {who} loses {format_percent(sell.loss_bps)}")
-    return "".join(clauses)
-
-
-def _largest_text(reading: VenueReading, policy: Policy) -> str:
-    """The largest size that the crowd sold, where that of ``large_wei`` was refused; empty where the clause
-    about the crowd names it."""
-    crowd = reading.crowd
-    if crowd is None or any(finding.cause == "size" for finding in crowd.findings):
-        return ""
-    is_between = policy.probe_wei < crowd.largest_wei < policy.large_wei
-    return f", and what {format_eth(crowd.largest_wei)} buys can" if is_between else ""
 
 
 def _gas_text(reading: VenueReading, policy: Policy) -> str:

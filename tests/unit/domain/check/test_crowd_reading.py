@@ -359,11 +359,11 @@ def test_only_what_nobody_chooses_is_a_trap(cause: Difference) -> None:
 
 
 @pytest.mark.parametrize("cause", [*FATES, "size", "time", "tip"])
-def test_a_loss_counts_where_nobody_chooses_it(cause: Difference) -> None:
+def test_a_loss_counts_where_nobody_chooses_it_and_at_any_time(cause: Difference) -> None:
     known = crowd(trade(crowd_sale(4000)), tries=isolated(**{cause.replace(" ", "_"): sold(4000)}))
     actual = read(known)
     assert actual.trapped is False
-    assert actual.loss_bps == (4000 if cause in FATES else 0)
+    assert actual.loss_bps == (4000 if cause in (*FATES, "time") else 0)
 
 
 def test_the_worst_of_several_losses_counts() -> None:

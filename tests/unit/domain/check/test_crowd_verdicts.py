@@ -104,7 +104,15 @@ def test_a_trap_on_one_venue_leaves_the_other() -> None:
 @pytest.mark.parametrize("cause", CHOICES)
 @pytest.mark.parametrize("outcome", [PAUSED, sold(7000)], ids=["refused", "costly"])
 def test_what_a_trader_chooses_is_a_warning(cause: Difference, outcome: CellOutcome) -> None:
-    assert code_and_level(only(cause, outcome)) == ("ok", "warn")
+    loses_later = cause == "time" and outcome is not PAUSED
+    found = ("heavy_fees", "danger") if loses_later else ("ok", "warn")
+    assert code_and_level(only(cause, outcome)) == found
+
+
+def test_what_is_lost_some_time_after_the_buy_counts() -> None:
+    assert seen(only("time", sold(7000))).text.startswith(
+        "Fees and taxes take 70.00 % of a round trip, sold 13 seconds after the buy"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """One venue's evidence read into losses, shares and a status."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
@@ -19,7 +20,9 @@ from roundtrip.domain.check.evidence import (
     RefusedCall,
     Size,
     Sold,
+    VenueEvidence,
 )
+from roundtrip.domain.check.refusals import POOL_GAVE_NOTHING
 from roundtrip.domain.check.sales import Sale, loss_bps
 from roundtrip.domain.check.venue_code import LossParts, code_of, fee_like_bps, parts, takes_sells
 from roundtrip.domain.check.venue_reading import is_filled, main_size, pool_keep_bps, read_venue
@@ -30,6 +33,7 @@ from unit.domain.builders import (
     MAIN_CELLS,
     NO_MONEY,
     NODE,
+    PAID_RAW,
     bought,
     buys,
     cells,
@@ -43,6 +47,7 @@ from unit.domain.builders import (
     sold,
     venue,
 )
+from unit.domain.launches import v4
 
 QUICK = settings(max_examples=200, deadline=None)
 NO_BUY = RefusedCall("buy", "paused", 50_000)
@@ -344,3 +349,44 @@ def test_level_ok_needs_all_of_it_sold_at_once_and_later(name: str) -> None:
 
 def test_the_keep_of_a_thousand_can_be_met_exactly() -> None:
     assert [pool_keep_bps(fee_that_keeps(keep)) for keep in (999, 1000, 1001)] == [999, 1000, 1001]
+
+
+# --- few base units -------------------------------------------------------------------------------
+
+
+def coarse(units: int, small_units: int, impact_bps: int = 0) -> VenueEvidence:
+    """A token of so few base units that a buy of a thousandth brings a handful; the pool's own price says
+    ``impact_bps`` beside its fee of 0.3 %."""
+    spot = Fraction(PAID_RAW * 997 * (BPS - impact_bps), 1000 * BPS * units)
+    facts = replace(LIQUID, sqrt_price_x96=math.isqrt(int(spot * 2**192)))
+    small = replace(small_buy(), received_raw=small_units)
+    found = venue(
+        cells(fees=sold(6250)), all_buys=buys(replace(bought(), received_raw=units), thousandth=small)
+    )
+    return replace(found, facts=facts)
+
+
+@pytest.mark.parametrize("token_is_zero", [True, False])
+def test_rounding_to_whole_units_is_no_fee(token_is_zero: bool) -> None:
+    found = coarse(3968, 3)
+    if not token_is_zero:
+        facts = found.facts
+        assert isinstance(facts, PoolFacts)
+        found = replace(found, facts=replace(facts, sqrt_price_x96=2**192 // facts.sqrt_price_x96))
+    reading = read_venue(found, POLICY)
+    assert (reading.fees_bps, reading.impact_bps) == (60, 0)
+    fine = venue(cells(fees=sold(6250)))
+    assert read_venue(fine, POLICY).fees_bps == 6250
+
+
+@pytest.mark.parametrize(("impact_bps", "seen_bps"), [(0, 0), (2000, 2000)])
+def test_the_impact_of_a_coarse_token_is_that_of_its_pools_price(impact_bps: int, seen_bps: int) -> None:
+    # What the small buy shows is up to two units off.
+    assert read_venue(coarse(3968, 3, impact_bps), POLICY).impact_bps == pytest.approx(seen_bps, abs=1)
+    rounded = RefusedCall("arrive", POOL_GAVE_NOTHING, 1)
+    nothing = replace(
+        coarse(496, 1, impact_bps), buys=buys(replace(bought(), received_raw=496), thousandth=rounded)
+    )
+    assert read_venue(nothing, POLICY).impact_bps == pytest.approx(seen_bps, abs=1)
+    hooked = replace(nothing, venue=v4())
+    assert isinstance(read_venue(hooked, POLICY).impact_bps, Missing)

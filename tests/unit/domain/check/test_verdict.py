@@ -236,10 +236,11 @@ def test_a_sell_that_only_the_buyer_can_make_lowers_the_level() -> None:
     assert seen(evidence(venue(cells(handed_on=NO_MONEY)))) == ("ok", "warn")
 
 
-MUCH, LITTLE, OTHER = (
+MUCH, LITTLE, OTHER, TRADER = (
     "a sell with a gas limit of 16,777,216",
     "a sell with little gas",
     "a wallet that you send it to",
+    "a wallet that traded it before",
 )
 
 
@@ -253,6 +254,9 @@ MUCH, LITTLE, OTHER = (
         ("little gas", sold(9000), f"; {LITTLE} loses 90.00 %"),
         ("little gas", NO_MONEY, ""),
         ("little gas", NODE, f"; we could not find out what {LITTLE} meets"),
+        ("traded before", sold(9000), f"; {TRADER} loses 90.00 %"),
+        ("traded before", NO_MONEY, f"; {TRADER} cannot sell it, not even after a day"),
+        ("traded before", RefusedCall("buy", "one trip a wallet", 1), ""),
         ("receiver", sold(2000), f"; {OTHER} loses 20.00 %"),
         ("receiver", NO_MONEY, f"; {OTHER} cannot sell it at once"),
         ("receiver", RefusedCall("transfer", "no", 1), ""),
@@ -262,6 +266,8 @@ def test_what_a_sale_beside_meets_is_said_and_lowers_the_level(
     seller: ProbeSeller, outcome: CellOutcome, says: str
 ) -> None:
     probe = Probe("probe", POLICY.later_s, BPS, 0, seller)
+    if seller == "traded before":
+        probe = replace(probe, delay_s=POLICY.day_s, share_bps=POLICY.half_bps)
     beside = (*cells(handed_on=None), ProbeCell(probe, outcome))
     verdict = judged(evidence(venue(beside))).verdict
     assert (verdict.code, verdict.level) == ("ok", "warn" if says else "ok")
