@@ -12,6 +12,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from truth.cases import FIELDS, HOOKS, NOT_DRAWN, Case, drawn, parse
+from truth.reality import SOON_S
 from truth.run import table
 from truth.trial import Trial, tried
 
@@ -146,7 +147,7 @@ _REFLECTS_TO_ALL = (
 )
 _DEEP = '"pools":[[4,"eth",3000,100000,2400,60,""]]}'
 _SECOND = '"pools":[[3,"weth",500,100000,2400,null,""],[3,"usdg",10000,35000000,240,null,""]]}'
-_CHEAPER_V4 = '"pools":[[3,"weth",10000,10000,240,null,""],[4,"eth",500,100000,2400,null,""]]}'
+_DEEP_V4 = '"pools":[[3,"weth",3000,1000,24,null,""],[4,"eth",500,100000,2400,null,""]]}'
 _SHUT_NOW = f'{{"on":{{"shut_hours":14}},{_DEEP}'
 _SHUT_A_LITTLE = f'{{"on":{{"shut_hours":8}},{_DEEP}'
 _LITTLE_GAS = f'{{"on":{{"most_gas_left":10000000}},{_DEEP}'
@@ -208,12 +209,6 @@ _WARN, _TRAP = ("ok", "warn"), ("cannot_sell", "danger")
         pytest.param('"shut_pool":1', _SECOND, _WARN, id="the deepest pool may take no sales"),
         pytest.param('"shut_pool":2', _SECOND, ("ok", "ok"), id="a dearer pool counts for no buyer"),
         pytest.param('"other_pool_tax_bps":3000', _SECOND, ("ok", "ok"), id="nor what is taxed there"),
-        pytest.param(
-            '"other_pool_tax_bps":3000',
-            _CHEAPER_V4,
-            ("ok", "ok"),
-            id="nor in the cheaper pool, where another sells",
-        ),
         pytest.param('"opens_blocks":8', _DEEP, _WARN, id="it may open some blocks after its launch"),
         pytest.param('"closes_blocks":8', _DEEP, _TRAP, id="or close"),
     ],
@@ -225,6 +220,17 @@ async def test_each_limit_of_pace_code_pool_and_blocks(
     assert trial.agrees(), trial.story()
     assert trial.said == said, trial.story()
     assert not any((trial.unmet, trial.cells)), trial.story()
+
+
+async def test_a_tax_in_the_pool_that_brings_most_is_not_told(rpc: SyncRpc, built: Built) -> None:
+    """Why no case is drawn with it: were the sale refused there, the level would be ``warn``."""
+    trial = await tried(rpc, built, parse(f'{{"on":{{"other_pool_tax_bps":9000}},{_DEEP_V4}'))
+    small, deep = trial.met
+    assert deep.brought_raw > small.brought_raw
+    sale = deep.sells[SOON_S]
+    assert sale is not None
+    assert sale.loss_bps() > 9000
+    assert (trial.said, trial.best) == (("ok", "ok"), small.pool), trial.story()
 
 
 @pytest.mark.parametrize("on", ['"sale_gap_s":1700', '"sale_gap_blocks":2', '"buy_gap_blocks":2'])
