@@ -37,11 +37,13 @@ _TAXED = {"buy_tax_bps", "sell_tax_bps", "reflected_bps"}
 
 
 def _traits(case: Case) -> set[object]:
-    """Its behaviours, its venues, the number of its pools, and their hooks: beside a tax, too."""
+    """Its behaviours, its venues, the number of its pools, whether all are empty, and their hooks: beside a
+    tax, too."""
     hooks = {pool.hook for pool in case.pools}
     beside_tax = hooks if _TAXED & dict(case.on).keys() else set[str]()
     venues = {(pool.version, pool.quote) for pool in case.pools}
-    return {*dict(case.on), *venues, len(case.pools), *hooks, *(("taxed", hook) for hook in beside_tax)}
+    is_empty = ("empty", all(pool.quote_milli == 0 for pool in case.pools))
+    return {*dict(case.on), *venues, len(case.pools), *hooks, is_empty, *(("taxed", h) for h in beside_tax)}
 
 
 _SEEN: list[Trial] = []
