@@ -326,7 +326,8 @@ _OF_A_TRADE = ("buy_tax_bps", "sell_tax_bps", "move_tax_bps", "reflected_bps", "
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """Mostly few behaviours at once: many of them refuse, and hide what others do. Some lie on a line, some
-    have a hooked pool beside a fair one, and some a hooked pool and what a token takes of trades."""
+    have a hooked pool beside a fair one, some a hooked pool and what a token takes of trades, and some a
+    behaviour of ``_FAMILIES``."""
     kind = draw(st.sampled_from(_KINDS))
     if kind == "line":
         return draw(_on_a_line())
@@ -339,7 +340,8 @@ def cases(draw: st.DrawFn) -> Case:
     else:
         pools = draw(_beside() if kind == "beside" else _pools())
     chosen = draw(st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True))
-    # No gap between sales where a part of each stays: the text then names a negative loss some blocks later.
+    # No gap between sales where a part of each stays: the text then names a loss some blocks after the
+    # buy that the main wallet does not meet.
     on = sorted({*chosen} - {*_SHORT_GAPS}) if "stuck_bps" in chosen else sorted(chosen)
     return Case(tuple((name, _drawn_value(draw, name, _VALUES[name], pools)) for name in on), pools)
 
