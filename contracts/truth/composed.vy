@@ -4,8 +4,8 @@
 @title A token of any behaviours
 @notice Every field of `Behaviours` is off at zero and can be combined with all
         others. A purchase is what a wallet gets from a contract, a sale what a
-        wallet sends to one; the owner is free of everything. Fees go to the
-        owner.
+        wallet sends to one; a wallet may have the code of a delegation
+        (EIP-7702). The owner is free of everything. Fees go to the owner.
 """
 
 from ..tokens.lib import erc20
@@ -73,11 +73,31 @@ struct Behaviours:
     most_gas_left: uint256
     # No sale by who got it from another wallet.
     buyers_only: uint256
+    # No sale so soon after the wallet's last one; so few blocks after it, or after its last receipt.
+    sale_gap_s: uint256
+    sale_gap_blocks: uint256
+    buy_gap_blocks: uint256
+    # Of all wallets together.
+    sales_a_block: uint256
+    # No sale by a wallet 1: with code, 2: without.
+    code_refused: uint256
+    # More tax on a sale by a wallet with code, or without.
+    code_tax_bps: uint256
+    no_code_tax_bps: uint256
+    # No sale into this pool: 1 for the one that was filled first. The pools of v4 are one.
+    shut_pool: uint256
+    # More tax on a sale into any pool but the first.
+    other_pool_tax_bps: uint256
+    # No sale until so many blocks after its last pool was filled, and none from so many on.
+    opens_blocks: uint256
+    closes_blocks: uint256
 
 
 # 10**27 is one.
 ONE: constant(uint256) = 10**27
 CEILING_BPS: constant(uint256) = 9_900
+# The code of a wallet that delegates (EIP-7702): three bytes, and an address.
+DELEGATION_SIZE: constant(uint256) = 23
 
 on: Behaviours
 launched_at: uint256
@@ -89,6 +109,17 @@ growth: uint256
 received_at: HashMap[address, uint256]
 bought_at: HashMap[address, uint256]
 bought_in_block: HashMap[address, uint256]
+received_in_block: HashMap[address, uint256]
+sold_at: HashMap[address, uint256]
+sold_in_block: HashMap[address, uint256]
+
+# By block.
+sales: HashMap[uint256, uint256]
+
+# From 1 on, in the order in which they were filled; 0 for what is no pool.
+number_of_pool: HashMap[address, uint256]
+pools: uint256
+filled_in_block: uint256
 
 
 @deploy
@@ -179,6 +210,27 @@ def _burn_gas():
 
 @internal
 @view
+def _is_pool(account: address) -> bool:
+    return account.is_contract and account.codesize != DELEGATION_SIZE
+
+
+@internal
+@view
+def _check_pace(seller: address):
+    sold_at: uint256 = self.sold_at[seller]
+    if sold_at > 0:
+        assert block.timestamp >= sold_at + self.on.sale_gap_s, "sold just now"
+        assert block.number >= self.sold_in_block[seller] + self.on.sale_gap_blocks, "sold just now"
+    assert block.number >= self.received_in_block[seller] + self.on.buy_gap_blocks, "bought just now"
+    assert block.number >= self.filled_in_block + self.on.opens_blocks, "not open yet"
+    if self.on.closes_blocks > 0:
+        assert block.number < self.filled_in_block + self.on.closes_blocks, "closed"
+    if self.on.sales_a_block > 0:
+        assert self.sales[block.number] < self.on.sales_a_block, "block is full"
+
+
+@internal
+@view
 def _check_times(seller: address):
     received: uint256 = self.received_at[seller]
     assert block.timestamp >= received + self.on.cooldown_s, "cooldown"
@@ -209,19 +261,31 @@ def _check_block():
 
 @internal
 @view
-def _sale_tax_bps(seller: address) -> uint256:
+def _sale_tax_bps(seller: address, pool: address) -> uint256:
     launched: uint256 = (block.timestamp - self.launched_at) // 3600
     held: uint256 = (block.timestamp - self.bought_at[seller]) // 3600
     if self.bought_at[seller] == 0:
         held = 0
-    return self.on.sell_tax_bps + self.on.launch_step_bps * launched + self.on.held_step_bps * held
+    bps: uint256 = self.on.sell_tax_bps + self.on.launch_step_bps * launched + self.on.held_step_bps * held
+    if self.number_of_pool[pool] != 1:
+        bps += self.on.other_pool_tax_bps
+    if seller.is_contract:
+        return bps + self.on.code_tax_bps
+    return bps + self.on.no_code_tax_bps
 
 
 @internal
 def _sell(source: address, to: address, amount: uint256):
     self._check_times(source)
+    self._check_pace(source)
     self._check_block()
     assert self.on.closed == 0, "sale closed"
+    if self.on.shut_pool > 0:
+        assert self.number_of_pool[to] != self.on.shut_pool, "pool is shut"
+    if self.on.code_refused == 1:
+        assert not source.is_contract, "code"
+    elif self.on.code_refused == 2:
+        assert source.is_contract, "no code"
     if self.on.most_gas_left > 0:
         assert msg.gas <= self.on.most_gas_left, "gas"
     assert self.on.buyers_only == 0 or self.bought_in_block[source] > 0, "did not buy"
@@ -231,13 +295,17 @@ def _sell(source: address, to: address, amount: uint256):
     if self.on.gas_burned > 0:
         self._burn_gas()
     moved: uint256 = amount - amount * self.on.stuck_bps // 10_000
-    self._move_taxed(source, to, moved, self._sale_tax_bps(source))
+    self._move_taxed(source, to, moved, self._sale_tax_bps(source, to))
+    self.sold_at[source] = block.timestamp
+    self.sold_in_block[source] = block.number
+    self.sales[block.number] += 1
 
 
 @internal
 def _note_receipt(source: address, to: address):
     self.received_at[to] = block.timestamp
-    if source.is_contract and self.bought_in_block[to] == 0:
+    self.received_in_block[to] = block.number
+    if self._is_pool(source) and self.bought_in_block[to] == 0:
         self.bought_in_block[to] = block.number
         self.bought_at[to] = block.timestamp
     if self.on.max_wallet_raw > 0:
@@ -246,13 +314,23 @@ def _note_receipt(source: address, to: address):
 
 
 @internal
+def _note_filling(pool: address):
+    if self.number_of_pool[pool] == 0:
+        self.pools += 1
+        self.number_of_pool[pool] = self.pools
+    self.filled_in_block = block.number
+
+
+@internal
 def _transfer(source: address, to: address, amount: uint256) -> bool:
     if source == owned.owner or to == owned.owner:
         self._move(source, to, amount)
+        if to.is_contract:
+            self._note_filling(to)
         return True
     assert self.on.paused == 0, "paused"
-    if not source.is_contract:
-        if to.is_contract:
+    if not self._is_pool(source):
+        if self._is_pool(to):
             if self.on.closed == 2:
                 return False
             self._sell(source, to, amount)
@@ -260,14 +338,14 @@ def _transfer(source: address, to: address, amount: uint256) -> bool:
             assert self.on.bound == 0, "bound"
             assert self.on.blacklist < 2 or self.bought_in_block[source] == 0, "blacklisted"
             self._move_taxed(source, to, amount, self.on.move_tax_bps)
-    elif to.is_contract:
+    elif self._is_pool(to):
         self._move_taxed(source, to, amount, 0)
     else:
         tax_bps: uint256 = self.on.buy_tax_bps
         if self.bought_in_block[to] > 0:
             tax_bps += self.on.again_tax_bps
         self._move_taxed(source, to, amount, tax_bps)
-    if owned._is_holder(to):
+    if to != owned.owner and not self._is_pool(to):
         self._note_receipt(source, to)
     return True
 
@@ -297,7 +375,7 @@ def transfer(to: address, amount: uint256) -> Bytes[32]:
 @external
 @raw_return
 def transferFrom(source: address, to: address, amount: uint256) -> Bytes[32]:
-    if self.on.exact_approval > 0 and not source.is_contract and source != owned.owner:
+    if self.on.exact_approval > 0 and not self._is_pool(source) and source != owned.owner:
         assert erc20.allowance[source][msg.sender] == amount, "approve exactly this much"
     erc20._spend(source, msg.sender, amount)
     done: bool = self._transfer(source, to, amount)

@@ -14,11 +14,15 @@ FIELDS = (
     "min_sell_raw", "max_wallet_raw", "cooldown_s", "bomb_s", "opens_s", "blacklist", "closed", "stuck_bps",
     "gas_price_cap_wei", "base_fee_floor_wei", "lookout", "gas_burned", "up_bps", "down_bps", "paused",
     "exact_approval", "silent", "bound", "reflected_bps", "again_tax_bps", "shut_hours", "most_gas_left",
-    "buyers_only",
+    "buyers_only", "sale_gap_s", "sale_gap_blocks", "buy_gap_blocks", "sales_a_block", "code_refused",
+    "code_tax_bps", "no_code_tax_bps", "shut_pool", "other_pool_tax_bps", "opens_blocks", "closes_blocks",
 )  # fmt: skip
 """The fields of the contract's ``Behaviours``, in its order."""
 NOT_DRAWN = ("again_tax_bps",)
 """What only the crowd meets: the rules are of what the main wallet met."""
+
+OF_BLOCKS = ("sale_gap_blocks", "buy_gap_blocks", "opens_blocks", "closes_blocks")
+"""Those that count blocks: as many have to pass as on the chain."""
 
 SETTLED_S = 120
 """So long after its launch a token is looked at: no full hour since then ends while a trade is made."""
@@ -40,6 +44,11 @@ class Case:
             extra_values=tuple(values.get(name, 0) for name in FIELDS),
             pools=self.pools,
         )  # fmt: skip
+
+    def counted_blocks(self) -> int:
+        """How many blocks it can tell apart while a wallet waits, but for those that nobody waits for."""
+        counts = [value for name, value in self.on if name in OF_BLOCKS and value != NEVER_BLOCKS]
+        return max(counts, default=0)
 
     def text(self) -> str:
         """One line that ``parse`` reads."""
@@ -127,6 +136,23 @@ def _pools(draw: st.DrawFn) -> tuple[PoolPlan, ...]:
 
 
 @st.composite
+def _second_pools(draw: st.DrawFn) -> tuple[PoolPlan, ...]:
+    """A v3 pool, and one or two of another version, money, fee or size: a token tells them apart by address,
+    but for those of v4."""
+    first = _Key(3, draw(st.sampled_from(("weth", "usdg"))), draw(st.sampled_from(_FEES_PIPS)))
+    only_v3 = draw(st.booleans())
+    other = _USUAL.filter(lambda key: key != first and (key.version == 3 or not only_v3))
+    others = draw(st.lists(other, min_size=1, max_size=2, unique=True))
+    keys = draw(st.permutations([first, *others]))
+    depths_milli = [draw(st.sampled_from((500, 1000, 5000, 20_000, 100_000, 1_000_000))) for _ in keys]
+    is_one_price, most = draw(st.sampled_from((True, True, False))), max(depths_milli)
+    return tuple(
+        _pool(key, _worth(key, milli), max(1, 2400 * milli // most) if is_one_price else 2400)
+        for key, milli in zip(keys, depths_milli, strict=True)
+    )
+
+
+@st.composite
 def _beside(draw: st.DrawFn) -> tuple[PoolPlan, ...]:
     """A hooked pool and a fair one, both deep, whose round trips lie near the margin apart that a hook needs;
     or a cheap hooked one that is bait."""
@@ -164,6 +190,7 @@ _TAXES = st.one_of(
     st.sampled_from((1, 100, 300, 500, 1000, 1400, 1480, 1500, 1520, 1600, 3000, 4900, 5000, 5100, 9000)),
     st.integers(1, 9900),
 )
+_SMALL_TAXES = _TAXES.filter(lambda bps: bps <= 1400)
 _STEPS = st.one_of(st.sampled_from((10, 55, 60, 65, 200, 210, 1500, 5000)), st.integers(1, 600))
 _SOON = (1, 6, 12, 13, 14, 15, 20, 30, 60)
 _LATE = (600, 3599, 3600, 3601, 3700, 5000, 50_000, 86_399, 86_400, 86_401, 88_000, 10**6)
@@ -174,6 +201,9 @@ _SHARES_PERCENT = st.one_of(
 )
 _STUCK = st.sampled_from((1, 2, 100, 4900, 4999, 5001, 9000, 10_000))
 _ON = st.just(1)
+
+NEVER_BLOCKS = 10**6
+"""More than pass while anybody waits."""
 
 _VALUES: dict[str, st.SearchStrategy[int]] = {
     "buy_tax_bps": _TAXES,
@@ -206,7 +236,29 @@ _VALUES: dict[str, st.SearchStrategy[int]] = {
     # Between the most gas of most sells of a check and that of a transaction.
     "most_gas_left": st.sampled_from((4_000_000, 10_000_000, 16_000_000)),
     "buyers_only": _ON,
+    "sale_gap_s": st.sampled_from((1, 9700, 100_000)),
+    "sale_gap_blocks": st.sampled_from((1, NEVER_BLOCKS)),
+    # Not 2: on the chain one number passes in 13 s, or two; the main wallet's simulation has two, and those
+    # of who bought last in the crowd and of who got it from the buyer have one.
+    "buy_gap_blocks": st.sampled_from((1, 8, NEVER_BLOCKS)),
+    # Four of the crowd sell in one block.
+    "sales_a_block": st.sampled_from((1, 2, 50)),
+    "code_refused": st.sampled_from((1, 2)),
+    "code_tax_bps": _TAXES,
+    "no_code_tax_bps": _TAXES,
+    "shut_pool": st.sampled_from((1, 2, 3)),
+    "other_pool_tax_bps": _SMALL_TAXES,
+    "opens_blocks": st.sampled_from((1, 8, NEVER_BLOCKS)),
+    "closes_blocks": st.sampled_from((1, 8, NEVER_BLOCKS)),
 }  # fmt: skip
+_SHORT_GAPS: dict[str, st.SearchStrategy[int]] = {
+    # Ten sales in a day are 9,598 s apart, fifty 1,763 s.
+    "sale_gap_s": st.sampled_from((60, 1700, 1800, 9500)),
+    "sale_gap_blocks": st.sampled_from((2, 8)),
+}
+"""Drawn only where a sale of half of it is too much. Elsewhere the check says ok at level ``warn``: the
+wallet of the crowd that sells in pieces does so at the others' moments, which are nearer together than its
+pieces are when it is tried alone, and the text names the others' trades as the cause."""
 _OF_A_PROBE = ("max_sell_raw", "min_sell_raw", "max_wallet_raw")
 """Drawn in percent of what a probe buys."""
 
@@ -238,25 +290,93 @@ def _on_a_line(draw: st.DrawFn) -> Case:
     return Case(((name, _drawn_value(draw, name, _ON_A_LINE[name], (pool,))),) if name else (), (pool,))
 
 
-_KINDS = ("any", "hooked", "line", "any", "beside", "any", "hooked", "any")
+_KINDS = (
+    "any",
+    "hooked",
+    "line",
+    "pace",
+    "any",
+    "beside",
+    "code",
+    "any",
+    "second",
+    "hooked",
+    "any",
+    "blocks",
+)
+_FAMILIES = {
+    "pace": ("sale_gap_s", "sale_gap_blocks", "buy_gap_blocks", "sales_a_block"),
+    "code": ("code_refused", "code_tax_bps", "no_code_tax_bps"),
+    "second": ("shut_pool", "other_pool_tax_bps"),
+    "blocks": ("buy_gap_blocks", "opens_blocks", "closes_blocks"),
+}
+_BESIDE_FAMILY = (
+    "max_sell_raw",
+    "max_sell_raw",
+    "buy_tax_bps",
+    "sell_tax_bps",
+    "shut_hours",
+    "cooldown_s",
+    "",
+)
+"""What such a token may have, too; a bound of a sale has the wallet sell often."""
 _OF_A_TRADE = ("buy_tax_bps", "sell_tax_bps", "move_tax_bps", "reflected_bps", "stuck_bps", "max_sell_raw")
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """Mostly few behaviours at once: many of them refuse, and hide what others do. Some lie on a line, some
-    have a hooked pool beside a fair one, and some a hooked pool and what a token takes of trades."""
+    have a hooked pool beside a fair one, some a hooked pool and what a token takes of trades, and some a
+    behaviour of ``_FAMILIES``."""
     kind = draw(st.sampled_from(_KINDS))
     if kind == "line":
         return draw(_on_a_line())
+    if kind in _FAMILIES:
+        return draw(_of_family(kind))
     names = _OF_A_TRADE if kind in ("beside", "hooked") else tuple(_VALUES)
     count = draw(st.sampled_from((0, 1, 2) if kind in ("beside", "hooked") else _COUNTS))
     if kind == "hooked":
         pools: tuple[PoolPlan, ...] = (_pool(draw(_hooked_keys()), 100_000, 3000),)
     else:
         pools = draw(_beside() if kind == "beside" else _pools())
-    on = sorted(draw(st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True)))
+    chosen = draw(st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True))
+    # No gap between sales where a part of each stays: the text then names a loss some blocks after the
+    # buy that the main wallet does not meet.
+    on = sorted({*chosen} - {*_SHORT_GAPS}) if "stuck_bps" in chosen else sorted(chosen)
     return Case(tuple((name, _drawn_value(draw, name, _VALUES[name], pools)) for name in on), pools)
+
+
+@st.composite
+def _of_family(draw: st.DrawFn, kind: str) -> Case:
+    """One behaviour of a family, and perhaps another one, mostly in one deep pool."""
+    pools = draw(_second_pools() if kind == "second" else _deep_pools())
+    if kind == "pace" and draw(st.booleans()):
+        return draw(_sold_in_pieces(pools))
+    names = {draw(st.sampled_from(_FAMILIES[kind])), draw(st.sampled_from(_BESIDE_FAMILY))} - {""}
+    values = _VALUES
+    if all(pool.version == 3 for pool in pools):
+        # These refuse what arrives short. Where a pool of v4 brings most for a buy and pays little for a
+        # sale, the check says ok of another pool, at level ``ok``, and nothing of the tax.
+        values = values | {"other_pool_tax_bps": _TAXES}
+    on = ((name, _drawn_value(draw, name, values[name], pools)) for name in sorted(names))
+    return Case(tuple(on), pools)
+
+
+@st.composite
+def _sold_in_pieces(draw: st.DrawFn, pools: tuple[PoolPlan, ...]) -> Case:
+    """A bound of one sale below half of what each pool sells for a probe, and a gap between sales."""
+    name = draw(st.sampled_from(tuple(_SHORT_GAPS)))
+    gap = draw(st.one_of(_SHORT_GAPS[name], _VALUES[name]))
+    percent = draw(st.sampled_from((1, 3, 9, 11, 30, 45)))
+    most_raw = min(map(_probe_buys_raw, pools)) * percent // 100
+    return Case((("max_sell_raw", most_raw), (name, gap)), pools)
+
+
+@st.composite
+def _deep_pools(draw: st.DrawFn) -> tuple[PoolPlan, ...]:
+    keys = draw(st.lists(_USUAL, min_size=1, max_size=draw(st.sampled_from((1, 1, 2))), unique=True))
+    depths = st.sampled_from((20_000, 100_000, 1_000_000))
+    return tuple(_pool(key, _worth(key, draw(depths)), 2400) for key in keys)
 
 
 def _drawn_value(

@@ -27,7 +27,8 @@ _DEARER_BPS = 8000
 
 def representatives(crowd: Crowd) -> list[CrowdWallet]:
     """Some of the wallets that traded: those that sell least and most at once, the least also with what it
-    has among others, the one with the largest tip, and one of each way, share and manner of approval."""
+    has among others, the one with the largest tip, one of each way, share and manner of approval, and the
+    one with code."""
     wallets = [trade.wallet for trade in crowd.trades if _has_sold(trade.outcome)]
     if not wallets:
         return []
@@ -35,7 +36,9 @@ def representatives(crowd: Crowd) -> list[CrowdWallet]:
     usual = [replace(wallet, way="usual") for wallet in wallets]
     by_amount = sorted(usual, key=lambda wallet: (wallet.size_wei + wallet.again_wei) * wallet.share_bps)
     by_tip = sorted(usual, key=lambda wallet: wallet.tip_wei)
-    kinds = {(wallet.way, wallet.share_bps, wallet.approves_all): wallet for wallet in wallets}
+    kinds = {
+        (wallet.way, wallet.share_bps, wallet.approves_all, wallet.delegates): wallet for wallet in wallets
+    }
     dearer = [replace(w, share_bps=w.share_bps * _DEARER_BPS // BPS) for w in by_amount[:1]]
     return list(dict.fromkeys([*by_amount[:1], *dearer, *by_amount[-1:], *by_tip[-1:], *kinds.values()]))
 
@@ -56,6 +59,8 @@ def confirmed(
 
 
 def _unmet(finding: CrowdFinding, trader: PoolTrader, met: Met, environment: Environment) -> Iterator[str]:
+    if finding.cause == "not alone" and met.is_crowded_out:
+        return
     wallets = _isolated(finding.trade, finding.cause, environment)
     drawn = [one for one in map(trader.as_drawn, wallets) if one is not None]
     text = "refused" if finding.refused else f"loses {finding.loss_bps} bps"
@@ -78,7 +83,7 @@ def _isolated(trade: CrowdTrade, cause: Cause, environment: Environment) -> list
     wallet, late_s = trade.wallet, trade.late_s
     plain = replace(
         wallet, size_wei=PROBE_WEI, again_wei=0, purse_wei=environment.gas_float_wei, weth_wei=0, usdg_raw=0,
-        tip_wei=0, approves_all=False, after_s=SOON_S, share_bps=BPS, way="usual",
+        tip_wei=0, approves_all=False, after_s=SOON_S, share_bps=BPS, way="usual", delegates=False,
     )  # fmt: skip
     if cause == "size":
         sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
@@ -93,6 +98,8 @@ def _isolated(trade: CrowdTrade, cause: Cause, environment: Environment) -> list
         return [replace(plain, way="pieces" if cause == "pieces" else "second route")]
     if cause == "approval":
         return [replace(plain, approves_all=True)]
+    if cause == "code":
+        return [replace(plain, delegates=True)]
     if cause == "tip":
         return [replace(plain, tip_wei=wallet.tip_wei)]
     if cause == "together":

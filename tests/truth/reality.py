@@ -3,15 +3,14 @@
 Blocks are made by hand, so that a trade stands in the block of exactly the second it is meant for.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from roundtrip.domain.check.evidence import CrowdWallet, Environment
 from roundtrip_development.devnet.stories import PoolPlan
-from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata, paid_out_in
+from truth.paused_chain import PausedChain
 
 PROBE_WEI = 10**17
 SIZES = {"probe": 1, "tenth": 10, "hundredth": 100, "thousandth": 1000}
@@ -39,9 +38,13 @@ _APPROVAL_GAS = 300_000
 _PIECE_GAS = {PIECES: 3_000_000, SMALL_PIECES: 700_000}
 LADDER = (400_000, 1_200_000, 3_000_000)
 """A wallet that estimates gas allows little where that is enough."""
+_SELLERS_A_BLOCK = 4
+"""At least so many of a crowd sell soon in one block."""
 _GAS_MONEY_WEI = 5 * 10**17
 """What limits of gas ask for in advance."""
 _MAX = 2**256 - 1
+_DELEGATION = "0xef0100" + "7702" * 10
+"""The code of a wallet that delegates (EIP-7702) to an address without code."""
 ZERO = "0x" + "0" * 40
 
 
@@ -105,7 +108,7 @@ class Met:
 
     Where level ok is at stake: ``drawn``, wallets of the check's crowd, and ``second``, the sells of a wallet
     that buys another amount, approves all, tips and sells late, after others have bought; empty where it did
-    not get any.
+    not get any. ``is_crowded_out``: of four wallets that sold in one block some were refused.
     """
 
     pool: PoolPlan
@@ -126,6 +129,7 @@ class Met:
     kept_to_buyer: bool = False
     handed_more_bps: int = 0
     little_gas_only: bool = False
+    is_crowded_out: bool = False
     sell_gas: int = 0
 
 
@@ -136,67 +140,9 @@ class _Purchase:
     bought_raw: int
 
 
-class PausedChain:
-    """The local chain while wallets trade: time stands still between the blocks they make. ``bypass``: what
-    moves a token into the pool manager and out again."""
-
-    def __init__(
-        self,
-        rpc: SyncRpc,
-        contracts: dict[str, str],
-        token: str,
-        usdg_an_eth_raw: int,
-        hooks: dict[str, str],
-        bypass: str,
-    ) -> None:
-        self.rpc = rpc
-        self.hooks = hooks
-        self.bypass = bypass
-        self.contracts = contracts
-        self.token = token
-        self._usdg_an_eth_raw = usdg_an_eth_raw
-        latest = rpc.call("eth_getBlockByNumber", "latest", False)
-        self.now_s = int(latest["timestamp"], 16)
-        self.base_fee_wei = int(latest["baseFeePerGas"], 16)
-
-    @contextlib.contextmanager
-    def by_hand(self) -> Iterator[None]:
-        """Inside, blocks are made by hand only."""
-        self.rpc.call("evm_setAutomine", False)
-        try:
-            yield
-        finally:
-            self.rpc.call("evm_setAutomine", True)
-
-    @contextlib.contextmanager
-    def kept(self) -> Iterator[None]:
-        """Undoes what happens inside."""
-        snapshot = self.rpc.call("evm_snapshot")
-        yield
-        assert self.rpc.call("evm_revert", snapshot)
-
-    @contextlib.contextmanager
-    def passed(self, seconds: int) -> Iterator[None]:
-        """Inside, it is so much later."""
-        self.now_s += seconds
-        yield
-        self.now_s -= seconds
-
-    def mine(self, at_s: int) -> None:
-        """One block of what is queued, at this second."""
-        self.rpc.call("evm_mine", hex(at_s))
-
-    def quote_raw(self, wei: int, quote: str) -> int:
-        """What so much eth is worth in the money side's units."""
-        return wei * self._usdg_an_eth_raw // 10**18 if quote == "usdg" else wei
-
-    def wei(self, raw: int, quote: str) -> int:
-        """What so much of the money side is worth."""
-        return raw * 10**18 // self._usdg_an_eth_raw if quote == "usdg" else raw
-
-
 class PoolTrader:
-    """One pool, traded in by wallets that behave like the two of a check."""
+    """One pool, traded in by wallets that behave like the two of a check. ``ladder``: limits of gas that they
+    try first; ``delegates``: they have code."""
 
     def __init__(
         self,
@@ -204,8 +150,10 @@ class PoolTrader:
         pool: PoolPlan,
         manners: tuple[Environment, ...],
         ladder: tuple[int, ...] = (),
+        delegates: bool = False,
     ) -> None:
         self._chain = chain
+        self._delegates = delegates
         self._ladder = ladder
         self._sell_gas = 0
         self._pool = pool
@@ -326,6 +274,7 @@ class PoolTrader:
         amounts = [*[part_raw] * (count - 1), asked_raw - part_raw * (count - 1)]
         allowed_raw = _MAX if manner.approves_all else None
         *approvals, _ = wallet.sell_steps(chain.token, self._place, max(1, asked_raw), allowed_raw)
+        chain.wait(bought_s + SOON_S - manner.approved_s)
         self._queue(wallet, approvals, _APPROVAL_GAS, manner)
         chain.mine(bought_s + SOON_S - manner.approved_s)
         before, gas_wei, done_by = wallet.money(self._paid_out_in), 0, []
@@ -333,6 +282,7 @@ class PoolTrader:
         for at_s, raw in zip(moments_s(count), amounts, strict=True):
             if raw:
                 *_, swap = wallet.sell_steps(chain.token, self._place, raw)
+                chain.wait(bought_s + at_s)
                 (sent,) = self._queue(wallet, [swap], limit, manner)
                 chain.mine(bought_s + at_s)
                 done = wallet.receipt(sent)
@@ -400,6 +350,31 @@ class PoolTrader:
                 for delay_s in DELAYS_S
             }
 
+    def is_crowded_out(self) -> bool:
+        """The last of some wallets that sell in one block is refused, where the first one sells."""
+        chain = self._chain
+        with chain.kept():
+            names = [f"seller {number}" for number in range(_SELLERS_A_BLOCK)]
+            bought = [self._buy(0, PROBE_WEI // _SELLERS_A_BLOCK, name) for name in names]
+            wallets = [purchase.wallet for purchase in bought if purchase is not None]
+            at_s = chain.now_s + 1 + DAY_S
+            swaps = [self._approve(wallet, at_s) for wallet in wallets]
+            chain.mine(at_s - 1)
+            sent = [
+                self._queue(wallet, [swap], _MAX_HOOKED_GAS, self._manners[0])
+                for wallet, swap in zip(wallets, swaps, strict=True)
+            ]
+            chain.mine(at_s)
+            sold = [wallet.receipt(one).ok for wallet, (one,) in zip(wallets, sent, strict=True)]
+        return len(sold) == _SELLERS_A_BLOCK and any(sold) and not all(sold)
+
+    def _approve(self, wallet: Wallet, at_s: int) -> UnsignedStep:
+        """Queues the approvals of a sale of all that the wallet holds at this second; the sale."""
+        raw = wallet.tokens(self._chain.token, at_s)
+        *approvals, swap = wallet.sell_steps(self._chain.token, self._place, raw)
+        self._queue(wallet, approvals, _APPROVAL_GAS, self._manners[0])
+        return swap
+
     def as_drawn(self, wallet: CrowdWallet) -> CrowdOutcome | None:
         """What a wallet of the crowd meets alone, in its own manner; None where it was not sold any."""
         manner = replace(
@@ -408,7 +383,7 @@ class PoolTrader:
             gas_float_wei=wallet.purse_wei + _GAS_MONEY_WEI,
             approves_all=wallet.approves_all,
         )
-        trader = PoolTrader(self._chain, self._pool, (manner,), self._ladder)
+        trader = PoolTrader(self._chain, self._pool, (manner,), self._ladder, wallet.delegates)
         with self._chain.kept():
             purchase = trader._buy(0, wallet.size_wei)
             if purchase is None:
@@ -506,6 +481,7 @@ class PoolTrader:
         allowed_raw = _MAX if manner.approves_all else None
         steps = wallet.second_sell_steps if by_route else wallet.sell_steps
         *approvals, swap = steps(chain.token, self._place, asked_raw, allowed_raw)
+        chain.wait(at_s - manner.approved_s)
         self._queue(wallet, approvals, _APPROVAL_GAS, manner)
         chain.mine(at_s - manner.approved_s)
         before = wallet.money(self._paid_out_in)
@@ -561,7 +537,10 @@ class PoolTrader:
             self._queue(stranger, steps, _MAX_HOOKED_GAS, manner)
 
     def _wallet(self, seed: str, wei: int) -> Wallet:
-        return Wallet(self._chain.rpc, self._chain.contracts, seed, wei=wei)
+        wallet = Wallet(self._chain.rpc, self._chain.contracts, seed, wei=wei)
+        if self._delegates:
+            self._chain.rpc.call("anvil_setCode", wallet.address, _DELEGATION)
+        return wallet
 
     def _queue(self, wallet: Wallet, steps: list[UnsignedStep], gas: int, manner: Environment) -> list[str]:
         max_fee_wei = 2 * self._chain.base_fee_wei + manner.tip_wei

@@ -85,7 +85,7 @@ def all_is_well(met: Met) -> bool:
     # What the token gives its holders back in a sale looks like a part that was not sold.
     whole = whole and all(sale is not None and not _is_short(sale) for sale in met.second.values())
     whole = whole and not (met.kept_to_buyer or met.little_gas_only or met.sell_gas > CROWD_GAS)
-    whole = whole and met.handed_more_bps <= CROWD_MARGIN_BPS + ROUNDING_BPS
+    whole = whole and not met.is_crowded_out and met.handed_more_bps <= CROWD_MARGIN_BPS + ROUNDING_BPS
     return whole and worst < WARN_BPS + ROUNDING_BPS and differing(met) != {True}
 
 
@@ -186,7 +186,8 @@ def _costs(met: Met, slack_bps: int, keep_slack_bps: int) -> set[Verdict]:
     is_kept = is_kept or more_bps > ROUNDING_BPS
     if met.size != "probe" or met.large_refused or met.beside_trap or is_kept or _group(met, slack_bps) != 0:
         return {("ok", "warn")}
-    levels = differing(met) | ({True} if more_bps >= -ROUNDING_BPS else set())
+    levels = {True} if met.is_crowded_out else differing(met)
+    levels |= {True} if more_bps >= -ROUNDING_BPS else set()
     return {("ok", "warn" if differs else "ok") for differs in levels}
 
 

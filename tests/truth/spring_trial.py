@@ -15,7 +15,8 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT, context_for, no_database
 from support.gathering import gather_evidence
-from truth.reality import BPS, DAY_S, ZERO, PausedChain
+from truth.paused_chain import PausedChain
+from truth.reality import BPS, DAY_S, ZERO
 from truth.spring_wallets import NotTraded, brought_back_bps
 from truth.springs import SpringCase
 

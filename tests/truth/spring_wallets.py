@@ -4,7 +4,8 @@ from dataclasses import dataclass, fields
 
 from roundtrip_development.devnet.stories import PoolPlan
 from support.wallet import PoolSpec, UnsignedStep, Wallet, calldata, paid_out_in
-from truth.reality import BPS, DELAYS_S, PausedChain
+from truth.paused_chain import PausedChain
+from truth.reality import BPS, DELAYS_S
 
 USUAL_WEI = 10**17
 _OTHERS_WEI = 10**16

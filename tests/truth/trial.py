@@ -19,7 +19,8 @@ from support.gathering import gather_evidence
 from truth import rules
 from truth.cases import SETTLED_S, Case
 from truth.crowd import confirmed, representatives
-from truth.reality import BPS, LADDER, ZERO, Met, PausedChain, PoolTrader, Sale, Way, met_everywhere
+from truth.paused_chain import PausedChain
+from truth.reality import BPS, LADDER, ZERO, Met, PoolTrader, Sale, Way, met_everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
         evidence = await _evidence(rpc, built, Address(token), case)
         price = evidence.market.usdg_per_eth_raw
         assert not isinstance(price, Missing)
-        chain = PausedChain(rpc, built.contracts, token, price, built.hooks, bypass)
+        counted = case.counted_blocks()
+        chain = PausedChain(rpc, built.contracts, token, price, built.hooks, bypass, counted)
         judgement = judge(evidence, POLICY)
         best = None if judgement.best is None else evidence.venues[judgement.best]
         pool = next((pool for pool in case.pools if best and _is(best, pool, built.hooks)), None)
@@ -140,6 +142,7 @@ def _with_others(
             wallets = representatives(crowd) if isinstance(crowd, Crowd) else []
             drawn = (trader.as_drawn(wallet) for wallet in wallets)
             one = replace(one, second=trader.second(), drawn=tuple(d for d in drawn if d is not None))
+            one = replace(one, is_crowded_out=trader.is_crowded_out())
         met.append(one)
     return met
 

@@ -12,6 +12,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from truth.cases import FIELDS, HOOKS, NOT_DRAWN, Case, drawn, parse
+from truth.reality import SOON_S
 from truth.run import table
 from truth.trial import Trial, tried
 
@@ -36,11 +37,13 @@ _TAXED = {"buy_tax_bps", "sell_tax_bps", "reflected_bps"}
 
 
 def _traits(case: Case) -> set[object]:
-    """Its behaviours, its venues, the number of its pools, and their hooks: beside a tax, too."""
+    """Its behaviours, its venues, the number of its pools, whether all are empty, and their hooks: beside a
+    tax, too."""
     hooks = {pool.hook for pool in case.pools}
     beside_tax = hooks if _TAXED & dict(case.on).keys() else set[str]()
     venues = {(pool.version, pool.quote) for pool in case.pools}
-    return {*dict(case.on), *venues, len(case.pools), *hooks, *(("taxed", hook) for hook in beside_tax)}
+    is_empty = ("empty", all(pool.quote_milli == 0 for pool in case.pools))
+    return {*dict(case.on), *venues, len(case.pools), *hooks, is_empty, *(("taxed", h) for h in beside_tax)}
 
 
 _SEEN: list[Trial] = []
@@ -145,6 +148,8 @@ _REFLECTS_TO_ALL = (
     '"pools":[[4,"weth",12721,1000,500,644,""]]}'
 )
 _DEEP = '"pools":[[4,"eth",3000,100000,2400,60,""]]}'
+_SECOND = '"pools":[[3,"weth",500,100000,2400,null,""],[3,"usdg",10000,35000000,240,null,""]]}'
+_DEEP_V4 = '"pools":[[3,"weth",3000,1000,24,null,""],[4,"eth",500,100000,2400,null,""]]}'
 _SHUT_NOW = f'{{"on":{{"shut_hours":14}},{_DEEP}'
 _SHUT_A_LITTLE = f'{{"on":{{"shut_hours":8}},{_DEEP}'
 _LITTLE_GAS = f'{{"on":{{"most_gas_left":10000000}},{_DEEP}'
@@ -187,6 +192,58 @@ async def test_what_was_judged_wrongly_once_is_judged_rightly(rpc: SyncRpc, buil
     assert trial.agrees(), trial.story()
     assert not trial.overlooked(), trial.story()
     assert not any((trial.unmet, trial.false_ok(), trial.cells)), trial.story()
+
+
+_WARN, _TRAP = ("ok", "warn"), ("cannot_sell", "danger")
+
+
+@pytest.mark.parametrize(
+    ("on", "pools", "said"),
+    [
+        pytest.param('"sale_gap_s":9700', _DEEP, _WARN, id="ten sales may be too many in a day"),
+        pytest.param('"buy_gap_blocks":8', _DEEP, _WARN, id="a wait may be in blocks"),
+        pytest.param('"sales_a_block":2', _DEEP, _WARN, id="a block may take some sales only"),
+        pytest.param('"sales_a_block":50', _DEEP, ("ok", "ok"), id="and takes more than a crowd makes"),
+        pytest.param('"code_refused":1', _DEEP, _WARN, id="a wallet with code may not sell"),
+        pytest.param('"code_refused":2', _DEEP, _TRAP, id="nor one without"),
+        pytest.param('"code_tax_bps":3000', _DEEP, _WARN, id="a tax may be on wallets with code"),
+        pytest.param('"no_code_tax_bps":3000', _DEEP, ("high_fees", "warn"), id="or without"),
+        pytest.param('"shut_pool":1', _SECOND, _WARN, id="the deepest pool may take no sales"),
+        pytest.param('"shut_pool":2', _SECOND, ("ok", "ok"), id="a dearer pool counts for no buyer"),
+        pytest.param('"other_pool_tax_bps":3000', _SECOND, ("ok", "ok"), id="nor what is taxed there"),
+        pytest.param('"opens_blocks":8', _DEEP, _WARN, id="it may open some blocks after its launch"),
+        pytest.param('"closes_blocks":8', _DEEP, _TRAP, id="or close"),
+    ],
+)
+async def test_each_limit_of_pace_code_pool_and_blocks(
+    rpc: SyncRpc, built: Built, on: str, pools: str, said: tuple[str, str]
+) -> None:
+    trial = await tried(rpc, built, parse(f'{{"on":{{{on}}},{pools}'))
+    assert trial.agrees(), trial.story()
+    assert trial.said == said, trial.story()
+    assert not any((trial.unmet, trial.cells)), trial.story()
+
+
+async def test_a_tax_in_the_pool_that_brings_most_is_not_told(rpc: SyncRpc, built: Built) -> None:
+    """Why no case is drawn with it: were the sale refused there, the level would be ``warn``."""
+    trial = await tried(rpc, built, parse(f'{{"on":{{"other_pool_tax_bps":9000}},{_DEEP_V4}'))
+    small, deep = trial.met
+    assert deep.brought_raw > small.brought_raw
+    sale = deep.sells[SOON_S]
+    assert sale is not None
+    assert sale.loss_bps() > 9000
+    assert (trial.said, trial.best) == (("ok", "ok"), small.pool), trial.story()
+
+
+@pytest.mark.parametrize("on", ['"sale_gap_s":1700', '"sale_gap_blocks":2', '"buy_gap_blocks":2'])
+async def test_a_short_gap_is_warned_of_though_single_wallets_sell(
+    rpc: SyncRpc, built: Built, on: str
+) -> None:
+    """Why no case is drawn with it: the crowd's sales are nearer together than those of a wallet alone."""
+    trial = await tried(rpc, built, parse(f'{{"on":{{{on}}},{_DEEP}'))
+    assert trial.said == ("ok", "warn"), trial.story()
+    assert "1 of 27 test wallets could not sell" in trial.text, trial.story()
+    assert not trial.cells, trial.story()
 
 
 @pytest.mark.parametrize(
