@@ -384,9 +384,8 @@ def test_the_impact_of_a_coarse_token_is_that_of_its_pools_price(impact_bps: int
     # What the small buy shows is up to two units off.
     assert read_venue(coarse(3968, 3, impact_bps), POLICY).impact_bps == pytest.approx(seen_bps, abs=1)
     rounded = RefusedCall("arrive", POOL_GAVE_NOTHING, 1)
-    nothing = replace(
-        coarse(496, 1, impact_bps), buys=buys(replace(bought(), received_raw=496), thousandth=rounded)
-    )
+    main = replace(bought(), received_raw=496)
+    nothing = replace(coarse(496, 1, impact_bps), buys=buys(main, rounded, rounded, rounded))
     assert read_venue(nothing, POLICY).impact_bps == pytest.approx(seen_bps, abs=1)
     hooked = replace(nothing, venue=v4())
     assert isinstance(read_venue(hooked, POLICY).impact_bps, Missing)
