@@ -85,6 +85,8 @@ ANIMALS = (
     Animal("detect_gas_band"),
     Animal("detect_poor_sender"),
     Animal("sells_twice"),
+    Animal("sells_after_others"),
+    Animal("sells_after_others", pools=V4),
     Animal("detect_balance_call"),
     Animal("pausable_owner"),
     Animal("pausable_owner", calls=(("setSelling(bool)", (False,)),)),

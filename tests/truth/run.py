@@ -52,7 +52,8 @@ def _run(cases: list[Case]) -> list[Trial]:
 
 
 def _shown(trial: Trial) -> Trial:
-    odd = trial.wrong_words() or trial.overlooked() or trial.cells or trial.unmet or trial.false_ok()
+    false = trial.false_ok() or trial.false_trap()
+    odd = false or trial.wrong_words() or trial.overlooked() or trial.cells or trial.unmet
     if odd or not trial.agrees():
         print(trial.story(), end="\n\n", flush=True)
     return trial

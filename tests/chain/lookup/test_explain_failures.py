@@ -47,8 +47,8 @@ async def test_a_routers_code_is_explained(
     answer = await explain_tx(indexed, tx_hash)
     assert (answer.status, answer.reverts) == ("failed", "STF")
     assert (
-        'it fails with "STF" (a code of routers and pools: the router could not take the token: the wallet '
-        "holds too little of it, has not approved the router, or the token refuses the transfer)."
+        'it fails with "STF", a code of routers and pools: the router could not take the token: the wallet '
+        "holds too little of it, has not approved the router, or the token refuses the transfer."
     ) in answer.text
 
 

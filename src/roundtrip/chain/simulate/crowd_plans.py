@@ -7,7 +7,7 @@ in the same blocks.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
@@ -19,6 +19,7 @@ from roundtrip.venues.base import Call
 from .legs import (
     Setting,
     VenuePlace,
+    little_buy,
     nearly_all_amounts,
     piece_amounts,
     quote_read,
@@ -282,17 +283,21 @@ def _token_read(trader: CrowdTrader) -> SimulatedStep:
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """A sell that is tried ``after_s`` the last block of buys: the first that succeeds counts. ``gas``: its
-    limit; 0: that of the wallet's other sells."""
+    limit; 0: that of the wallet's other sells. ``others_buy``: another wallet buys a little before it."""
 
     after_s: int
     raw: int
     gas: int = 0
+    others_buy: bool = False
 
 
 def part_attempts(after_s: int, raw: int, policy: Policy) -> tuple[Attempt, ...]:
     """Attempts to sell nearly all of an amount, as a probe of nearly all makes them."""
-    amounts = chain.from_iterable(nearly_all_amounts(raw, policy))
-    return tuple(Attempt(after_s, part_raw, policy.nearly_gas_limit) for part_raw in amounts)
+    return tuple(
+        Attempt(after_s, part_raw, policy.nearly_gas_limit, bool(number) and not nth)
+        for number, amounts in enumerate(nearly_all_amounts(raw, policy))
+        for nth, part_raw in enumerate(amounts)
+    )
 
 
 def isolated_plan(
@@ -343,14 +348,19 @@ def _attempt_block(
     trader: CrowdTrader, attempts: tuple[Attempt, ...], number: int, sell_gas: int, delay_s: int
 ) -> PlannedBlock:
     """A sell, between reads of the seller's money, and the approvals for the next one."""
-    attempt = attempts[number]
+    attempt, setting, env = attempts[number], trader.setting, trader.environment
+    first: list[SimulatedStep] = []
+    if attempt.others_buy:
+        name, wei = f"{trader.label}-between-{number}", setting.policy.probe_wei
+        first = little_buy(trader.place, setting, env, env.receiver, name, wei)
     steps = (
+        *first,
         _quote_read(trader, f"before-{number}"),
         trader.step(f"sell-{number}", sell_calls(trader, attempt.raw)[-1], attempt.gas or sell_gas),
         _quote_read(trader, f"after-{number}"),
         *_approvals(trader, attempts, number + 1),
     )
-    return PlannedBlock(delay_s, steps)
+    return PlannedBlock(delay_s, steps, ((env.receiver, WEI_PER_ETH),) if first else ())
 
 
 def company_plan(

@@ -5,7 +5,7 @@ quote side is read in wei for venues paid in eth, else in the quote's units.
 """
 
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import count, pairwise
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
@@ -162,14 +162,18 @@ def exit_blocks(
     if probe.seller in OVER_A_DAY:
         sales = _sales_over_day(out, setting, environment, probe, planned_raw)
         return _blocks_over_day(setting, environment, sales, approvals)
+    funds: tuple[tuple[Address, int], ...] = ()
+    if probe.seller == "traded before":
+        sells += _little_less_steps(out, setting, environment, planned_raw, len(limits))
     if probe.seller == "nearly all":
         sells = _nearly_all_steps(out, setting, environment, probe, planned_raw)
+        funds = ((environment.receiver, start_wei(setting, environment, probe.size)),)
     held = quote_read("held", out, setting, environment, buyer)
     after = token_read("after-token", setting, environment, buyer)
     early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s
     return (
         _add_other_buys(bought_on, setting, environment, probe.size, PlannedBlock(early_s, tuple(approvals))),
-        PlannedBlock(environment.approved_s, (held, *sells, after)),
+        PlannedBlock(environment.approved_s, (held, *sells, after), funds),
     )
 
 
@@ -233,13 +237,50 @@ def _nearly_all_steps(
     place: VenuePlace, setting: Setting, environment: Environment, probe: Probe, held_raw: int
 ) -> list[SimulatedStep]:
     """Attempts to sell nearly all, the largest amount first, each with a read of the seller's balance after
-    it. No other wallet trades in between: what sells only then is not to be called a matter of amount."""
-    buyer, steps = environment.buyer, list[SimulatedStep]()
-    for n, raw in enumerate(chain.from_iterable(nearly_all_amounts(held_raw, setting.policy))):
-        *_, sell = place.file.plan_sell(place.venue, setting.token, setting.contracts, raw, buyer)
-        steps.append(SimulatedStep(f"sell-{n}", buyer, sell, setting.policy.nearly_gas_limit))
-        steps.append(quote_read(f"after-{n}", place, setting, environment, buyer))
+    it. Between the rounds another wallet buys a little."""
+    policy, buyer, contracts = setting.policy, environment.buyer, setting.contracts
+    attempt, steps = count(), list[SimulatedStep]()
+    for number, amounts in enumerate(nearly_all_amounts(held_raw, policy)):
+        if number:
+            size = size_wei(probe.size, policy)
+            steps += little_buy(place, setting, environment, environment.receiver, f"between-{number}", size)
+        for raw in amounts:
+            n = next(attempt)
+            *_, sell = place.file.plan_sell(place.venue, setting.token, contracts, raw, buyer)
+            steps.append(SimulatedStep(f"sell-{n}", buyer, sell, policy.nearly_gas_limit))
+            steps.append(quote_read(f"after-{n}", place, setting, environment, buyer))
     return steps
+
+
+def little_buy(
+    place: VenuePlace, setting: Setting, environment: Environment, other: Address, name: str, wei: int
+) -> list[SimulatedStep]:
+    """A buy by another wallet for a thousandth of ``wei``: it changes what the pool holds. None on curves, as
+    in ``_add_other_buys``."""
+    policy = setting.policy
+    paid_raw = quote_raw(wei // policy.fee_divisor, place.venue.quote, setting.market)
+    if place.venue.is_curve or slot_of(place.venue, setting) or not paid_raw:
+        return []
+    return _other_buy(place, setting, environment, other, name, paid_raw, policy.company_gas_limit)
+
+
+def _little_less_steps(
+    place: VenuePlace, setting: Setting, environment: Environment, planned_raw: int, tried: int
+) -> list[SimulatedStep]:
+    """More attempts after the first ``tried``, each with a little less: a token that rounds arrives short of
+    some amounts, and not of others."""
+    buyer, limit, steps = environment.buyer, setting.policy.nearly_gas_limit, list[SimulatedStep]()
+    for n in range(tried, tried + _LITTLE_LESS):
+        raw = planned_raw - n * max(1, planned_raw // _NEARLY_APART)
+        if raw > 0:
+            *_, sell = place.file.plan_sell(place.venue, setting.token, setting.contracts, raw, buyer)
+            steps.append(SimulatedStep(f"sell-{n}", buyer, sell, limit))
+            steps.append(quote_read(f"after-{n}", place, setting, environment, buyer))
+    return steps
+
+
+_LITTLE_LESS = 8
+"""Of a token that arrives short of every second amount, one in 256 checks meets it at all of them."""
 
 
 def nearly_all_amounts(held_raw: int, policy: Policy) -> list[list[int]]:

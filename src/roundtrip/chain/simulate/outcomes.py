@@ -21,7 +21,7 @@ from roundtrip.domain.check.evidence import (
     RefusedCall,
     Sold,
 )
-from roundtrip.domain.check.refusals import NOTHING_ARRIVED
+from roundtrip.domain.check.refusals import NOTHING_ARRIVED, POOL_GOT_LESS, SETTLED_SHORT
 from roundtrip.venues import abi
 
 from .legs import VenuePlace, nearly_all_amounts, planned_sell_raw, sellable
@@ -179,7 +179,8 @@ def read_earlier_trades(results: Results | Missing) -> RefusedCall | None:
 class SellStart:
     """The state before a sell: ``paid_raw`` for ``held_raw``, and the gas of the buy. ``handed_raw``: the
     amount that reached a receiver, where known. ``prior_raw`` was held before and is not for sale.
-    ``attempts_raw``: the amounts that are tried, where nearly all is sold."""
+    ``attempts_raw``: the amounts that are tried, where nearly all is sold; before all but the first
+    ``undisturbed`` of them another wallet bought."""
 
     paid_raw: int
     held_raw: int
@@ -187,13 +188,21 @@ class SellStart:
     handed_raw: int | None = None
     prior_raw: int = 0
     attempts_raw: tuple[int, ...] = ()
+    undisturbed: int = 0
 
     def of(self, probe: Probe, policy: Policy) -> "SellStart":
         """The state before this probe's sell."""
         if probe.seller != "nearly all":
             return self
         rounds = nearly_all_amounts(self.held_raw, policy)
-        return replace(self, attempts_raw=tuple(chain.from_iterable(rounds)))
+        return replace(self, attempts_raw=tuple(chain.from_iterable(rounds)), undisturbed=len(rounds[0]))
+
+    def is_others_work(self, sells: list[StepResult], sold: int) -> bool:
+        """True where attempt ``sold`` went through only after another wallet had bought, though the pool had
+        not received too little before: then it was not the amount that mattered."""
+        if not self.attempts_raw or sold < self.undisturbed:
+            return False
+        return sells[self.undisturbed - 1].reason() not in (*POOL_GOT_LESS, SETTLED_SHORT)
 
 
 def read_exit(
@@ -206,10 +215,10 @@ def read_exit(
         return refused
     sells = [result for label, result in results.items() if re.fullmatch(r"sell-\d+", label)]
     completed = [number for number, result in enumerate(sells) if result.ok]
-    if not completed:
+    if not completed or start.is_others_work(sells, completed[0]):
         approval = _first_refused_call(results, (("approve-0", "approve"),))
         # Of pieces the first one's reason, before any other cause; of a sell that under the most gas.
-        sell = sells[0 if probe.seller in OVER_A_DAY else -1]
+        sell = sells[0 if completed or probe.seller in OVER_A_DAY else -1]
         return approval or RefusedCall("sell", sell.reason(), sell.gas_used)
     held = start.held_raw
     pieces = probe.seller in ("pieces", "small pieces")

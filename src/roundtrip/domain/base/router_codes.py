@@ -29,7 +29,7 @@ _MEANINGS: Mapping[str, str] = MappingProxyType(
         "AS": "the amount to swap is zero",
         "SPL": "the price is already past the limit of the swap, as where the pool has nothing left to give",
         "LOK": "the pool is not open yet, or another call to it has not ended",
-        "IIA": "less of the token reached the pool than was sent, as with a token that takes a cut",
+        "IIA": "less of the token reached the pool than was sent",
         "AI": "the pool is open already",
         "NP": "the position is empty",
         "LO": "the position is too large for its price range",
@@ -63,6 +63,6 @@ def find_meaning(reason: str | None) -> str | None:
 
 
 def quote_reason(reason: str) -> str:
-    """The cleaned reason in quotes; behind a code of routers and pools its meaning, in brackets."""
+    """The cleaned reason in quotes; behind a code of routers and pools its meaning."""
     meaning = find_meaning(reason)
-    return f'"{reason}"' if meaning is None else f'"{reason}" (a code of routers and pools: {meaning})'
+    return f'"{reason}"' if meaning is None else f'"{reason}", a code of routers and pools: {meaning}'

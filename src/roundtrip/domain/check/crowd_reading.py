@@ -20,6 +20,7 @@ from .evidence import (
     Sold,
     TradeOutcome,
 )
+from .refusals import SETTLED_SHORT
 from .sales import Sale, SellResult, sell_result
 
 Choice = Literal["size", "time", "share", "pieces", "route", "approval", "tip", "code"]
@@ -33,9 +34,6 @@ Cause = Fate | Choice | Literal["company", "together", "not alone"]
 """Why a wallet of the crowd met something else. ``company``: it was marked when it bought among others;
 ``together``: several of its choices at once; ``not alone``: nothing that it met again."""
 
-_SETTLED_SHORT = "CurrencyNotSettled"
-"""v4's own reason where the second route pays in less than it sold, as with any token that taxes transfers:
-that is said as a tax."""
 _SHORT_BPS = 1000
 """A sale that leaves this share of its amount in the wallet sold less than asked."""
 
@@ -170,8 +168,9 @@ def _rounding_bps(sold_raw: int) -> int:
 
 
 def _is_settled_short(refused: RefusedCall, wallet: CrowdWallet) -> bool:
-    """True only for a sell by the second route: elsewhere a token may give this reason itself."""
-    return refused.step == "sell" and refused.reason == _SETTLED_SHORT and wallet.way == "second route"
+    """True only for a sell by the second route, which pays in less than it sold where the token taxes
+    transfers: that is said as a tax. Elsewhere a token may give this reason itself."""
+    return refused.step == "sell" and refused.reason == SETTLED_SHORT and wallet.way == "second route"
 
 
 def taken_bps(sale: CrowdSale) -> int:

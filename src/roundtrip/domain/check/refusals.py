@@ -27,6 +27,9 @@ POOL_GAVE_NOTHING = "the pool gave nothing for what was paid"
 POOL_GOT_LESS = frozenset({"IIA"})
 """Revert reasons of a v3 pool that received less than was sent to it."""
 
+SETTLED_SHORT = "CurrencyNotSettled"
+"""v4's own reason where it received less than was sold."""
+
 PULL_REASONS = frozenset(
     {
         "STF",

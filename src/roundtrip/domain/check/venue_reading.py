@@ -152,16 +152,13 @@ def read_venue(
             == (at, delay_s, share_bps, seller)
         ]
 
-    bought, small = _find_completed(venue, size), _buy(venue, _LEAST)
+    bought = _find_completed(venue, size)
     moments = (policy.later_s, policy.hour_s, policy.day_s)
-    hour, day = (
-        _where_bought(results(at_s, BPS) or results(at_s, policy.most_bps))[0] for at_s in moments[1:]
-    )
+    hour, day = (_where_bought(results(s, BPS) or results(s, policy.most_bps))[0] for s in moments[1:])
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
     nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
     pieces, in_fifty = _most_pieces(*(_worst(results(policy.day_s, BPS, way)) for way in _PIECES))
-    tiny = results(moments[0], policy.most_bps, at=_LEAST)
-    fees = small if isinstance(small, Missing) else _fees(tiny, small, _worst(full))
+    fees = _fees(results(moments[0], policy.most_bps, at=_LEAST), _buy(venue, _LEAST), _worst(full))
     main = MainSells(_worst(full), _worst(hour), _worst(day), _held_later_bps(bought))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
@@ -471,7 +468,7 @@ def _is_fine(small: BuyOutcome | None) -> bool:
 def _fees(results: list[SellResult], small: BuyOutcome | None, full: SellResult) -> int | Missing | None:
     """The loss of the small round trip. Of a few base units it is mostly rounding, and fees that take a share
     take it of all, too: the loss of that one is the most that counts."""
-    worst = _worst(results)
+    worst = small if isinstance(small, Missing) else _worst(results)
     if isinstance(worst, Sale) and isinstance(full, Sale) and not _is_fine(small):
         return min(worst.loss_bps, max(0, full.loss_bps))
     return worst.loss_bps if isinstance(worst, Sale) else worst if isinstance(worst, Missing) else None

@@ -8,8 +8,15 @@ from roundtrip.domain.base.router_codes import quote_reason
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import OtherPool, Venue
 
-from .beside_text import larger_trade_text, other_seller_text
-from .crowd_text import differing_text, looked_text, trap_reason, trap_text, victims_text
+from .crowd_text import (
+    differing_text,
+    larger_trade_text,
+    looked_text,
+    other_seller_text,
+    trap_reason,
+    trap_text,
+    victims_text,
+)
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
 from .refusals import NO_REASON, POOL_GOT_LESS, REASON_WITHHELD, ROUTER_REASONS, TRANSFER_REFUSED
 from .sales import Sale

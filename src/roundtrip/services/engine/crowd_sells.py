@@ -275,13 +275,15 @@ def isolations(
     main_sells: MainSells,
     main: tuple[Size, CompletedBuy],
     recalled: Sequence[CrowdSells] = (),
+    least_gas: int = 0,
 ) -> list[Isolation]:
     """The trades that find out why some wallets met something else than the main one; empty: none did.
-    ``parts``: of the crowd; a wallet's company is its part, of a recalled one the first."""
+    ``parts``: of the crowd; a wallet's company is its part, of a recalled one the first. ``least_gas``: what
+    the main wallet's sells needed."""
     policy = run.means.policy
     numbers = differing(crowd, main_sells, policy)
     members = [member for sells in parts for member in sells.members]
-    most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in members)))
+    most_gas = max((crowd_plans.ALONE_GAS, least_gas, *(member.sell_gas for member in members)))
     buy_gas = max((_MIN_BUY_GAS, main[1].gas * 3 // 2, *(member.buy_gas for member in members)))
     others = tuple(member for sells in recalled for member in sells.members)
     asked = list[Isolation]()
@@ -443,12 +445,12 @@ def _arrives_short(trade: CrowdTrade) -> bool:
 
 
 def company_sellers(
-    run: CheckSession, crowd: Crowd, sells: CrowdSells, main_sells: MainSells
+    run: CheckSession, crowd: Crowd, sells: CrowdSells, main_sells: MainSells, least_gas: int = 0
 ) -> dict[int, Member]:
     """The members that are tried again after the whole crowd's buys, by the number of their trade."""
     policy = run.means.policy
     by_wallet = {member.wallet.wallet: member for member in sells.members}
-    most_gas = max((crowd_plans.ALONE_GAS, *(member.sell_gas for member in sells.members)))
+    most_gas = max((crowd_plans.ALONE_GAS, least_gas, *(member.sell_gas for member in sells.members)))
     numbers = _most_different(crowd, differing(crowd, main_sells, policy), policy)[: policy.most_isolated]
     wallets = {number: crowd.trades[number].wallet.wallet for number in numbers}
     return {

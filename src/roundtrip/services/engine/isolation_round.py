@@ -35,7 +35,7 @@ from .sell_results import (
     SellRoundResult,
     read_evidence,
 )
-from .sell_round import send_groups
+from .sell_round import find_sell_gas, send_groups
 from .session import CheckSession, VenueTrial
 
 
@@ -73,11 +73,11 @@ def _plan_isolation(
         main = trial.completed_buy(size)
         parts = _parts(sold.crowds, number, "crowd")
         if isinstance(venue.crowd, Crowd) and parts and main is not None:
-            main_met = main_sells(reading)
+            main_met, gas = main_sells(reading), find_sell_gas(run, trials, number, sold.results)
             apart = _parts(sold.crowds, number, "recalled", "largest")
-            asked = isolations(run, venue.crowd, parts, main_met, (size, main), apart)
+            asked = isolations(run, venue.crowd, parts, main_met, (size, main), apart, gas)
             for sells in parts:
-                if sellers := company_sellers(run, venue.crowd, sells, main_met):
+                if sellers := company_sellers(run, venue.crowd, sells, main_met, gas):
                     plans[CompanySell(number, tuple(sellers.items()))] = company_plan(
                         run, trial, sells, sellers
                     )

@@ -197,20 +197,26 @@ def _crowds_short_of_gas(
         result = results.get(crowd)
         if isinstance(sells, Missing) or result is None or isinstance(result, Missing | RefusedCall):
             continue
-        limits = [
-            _limit_taken(run, trials[crowd.venue], tried)
-            for sell, tried in results.items()
-            if isinstance(sell, ProbeSell)
-            and sell.venue == crowd.venue
-            and (sell.probe.size, sell.probe.seller) == (trials[crowd.venue].main_size(), "buyer")
-        ]
-        needed = max(limits, default=0)
+        needed = find_sell_gas(run, trials, crowd.venue, results)
         is_short = any(
             member.sell_gas < needed and not result[f"{member.label()}-sell-0"].ok for member in sells.members
         )
         if is_short:
             again[crowd] = give_gas(run, sells, needed)
     return again
+
+
+def find_sell_gas(run: CheckSession, trials: Sequence[VenueTrial], number: int, results: SellResults) -> int:
+    """The highest gas limit that the main wallet's sells on a venue needed; 0: the lowest."""
+    size = trials[number].main_size()
+    limits = (
+        _limit_taken(run, trials[number], tried)
+        for sell, tried in results.items()
+        if isinstance(sell, ProbeSell)
+        and sell.venue == number
+        and (sell.probe.size, sell.probe.seller) == (size, "buyer")
+    )
+    return max(limits, default=0)
 
 
 def _limit_taken(run: CheckSession, trial: VenueTrial, result: PlanResult) -> int:

@@ -109,8 +109,8 @@ def test_a_call_that_reaches_no_code_is_told_after_what_is_allowed() -> None:
         ),
         (
             (CallResult(False, 1, "LOK"),),
-            'It would fail with "LOK" (a code of routers and pools: the pool is not open yet, or another '
-            "call to it has not ended).",
+            'It would fail with "LOK", a code of routers and pools: the pool is not open yet, or another '
+            "call to it has not ended.",
         ),
         ((CallResult(False, 1, "\u200b\u202e"),), "It would fail; it gives no reason."),
     ],
