@@ -13,7 +13,7 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, RpcNode
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, load
-from roundtrip.services.holders import book_store, sources
+from roundtrip.services.holder_record import book_store, sources
 from roundtrip.services.runtime.book_cache import (
     MAX_LOADING,
     MAX_READING,

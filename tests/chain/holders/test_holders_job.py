@@ -13,8 +13,8 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
-from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import BookChange
+from roundtrip.services.holder_record import book_reader
+from roundtrip.services.holder_record.book_reader import BookChange
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
