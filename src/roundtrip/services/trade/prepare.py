@@ -141,10 +141,6 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
         return Decimal(100) if self.amount == "all" else None
 
 
-def _read_field(text: str, name: str) -> Address:
-    return read_address(text, name, "bad_input")
-
-
 class TokenOf(msgspec.Struct, frozen=True):
     """The token that is traded."""
 
