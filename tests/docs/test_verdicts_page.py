@@ -6,8 +6,8 @@ from typing import get_args, get_type_hints
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.engine.crowd import draw_crowd
+from roundtrip.services.rehearsal.verdict import TradeVerdict
 from roundtrip.services.support.answer_fields import VerdictAnswer
-from roundtrip.services.trade.simulation_answer import TradeVerdict
 from support.documents import PROJECT, blocks
 from unit.chain.trades import WETH
 from unit.services.engine.crowds import HEAD

@@ -56,7 +56,6 @@ _AT_THE_HEAD = (
     " AND told.rewound >= (SELECT coalesce(max(id), 0) FROM facts.rewound)"
     " FROM accounts.alert_cursor AS told, facts.cursor AS known"
 )
-_WAITING = "SELECT count(*) FROM accounts.delivery WHERE state = 'waiting'"
 _ROUNDS = "SELECT max(extract(epoch FROM run_at)) FROM jobs.job WHERE kind IN ('boards', 'bag', 'winners')"
 
 

@@ -10,8 +10,9 @@ import redis
 from roundtrip.api.sharing.places import RunPlaces
 from roundtrip.api.sharing.shared_single_flight import FlightTimes, SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
-from roundtrip.api.sharing.valkey import Script, Valkey
-from roundtrip.api.sharing.valkey_cluster import SharedStore, open_shared_store
+from roundtrip.api.sharing.valkey import Script
+from roundtrip.api.sharing.valkey_cluster import open_shared_store
+from support.shared_minutes import StoreUsers
 from support.valkey_clusters import client_of
 
 _NOTHING = Script("return 1")
@@ -46,15 +47,20 @@ class GatedRuns:
             self.body + b" %d" % number, self.ttl_ms, self.counted, is_absence=self.is_absence
         )
 
+    async def begin(self, answers: SharedAnswers) -> "asyncio.Task[tuple[SharedAnswer, bool]]":
+        """Somebody asks for "k" and is answered once the gate is opened; returns once the run has begun."""
+        self.gate.clear()
+        self.began.clear()
+        asking = asyncio.create_task(answers.get("k", self))
+        await self.began.wait()
+        return asking
+
 
 @dataclass
-class SharingProcesses:
+class SharingProcesses(StoreUsers):
     """Processes of one service."""
 
-    url: str
     spans: FlightTimes = field(default_factory=FlightTimes)
-    bound_s: float = PATIENT_S
-    stores: list[SharedStore] = field(default_factory=list)
 
     def process(self, version: str = "1", places: int = 128) -> SharedAnswers:
         valkey = open_shared_store(self.url, bound_s=self.bound_s)
@@ -64,16 +70,6 @@ class SharingProcesses:
             valkey, version, lambda: f"{number}.{next(draws)}", time.monotonic, self.spans
         )
         return SharedAnswers(time.monotonic, RunPlaces(places), across)
-
-    def hurry(self) -> None:
-        """From now on a server that does not answer is given up soon."""
-        for store in self.stores:
-            assert isinstance(store, Valkey)
-            store.bound_s = 0.05
-
-    async def close(self) -> None:
-        for one in self.stores:
-            await one.close()
 
     def client(self) -> "redis.Redis":
         return client_of(self.url)

@@ -7,25 +7,19 @@ from typing import Any
 
 from aiohttp import web
 
-from support.loopback import on_loopback
+from support.loopback import OnLoopback, on_loopback
 
 PATH = "/api/webhooks/1234567890/stand-in_of-a-token"
 
 
 @dataclass
-class DiscordApi:
+class DiscordApi(OnLoopback):
     """``told``: the messages it took. ``wait_s``: the next one is refused with it. ``deleted``: the webhook
     is gone."""
 
-    port: int = 0
     taken: list[dict[str, Any]] = field(default_factory=list)
     wait_s: float | None = None
     deleted: bool = False
-
-    @property
-    def at(self) -> str:
-        """Host and port, as ``loopback`` has them."""
-        return f"127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:

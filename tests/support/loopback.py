@@ -2,11 +2,24 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
 _MAX_BATCH_BYTES = 64 * 2**20
+
+
+@dataclass
+class OnLoopback:
+    """A stand-in that is served at ``port``."""
+
+    port: int = 0
+
+    @property
+    def at(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self.port}"
 
 
 @contextlib.asynccontextmanager

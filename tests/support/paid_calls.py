@@ -66,7 +66,7 @@ async def say(call: HandlerCall[PaidParams]) -> UseCaseAnswer[PaidText]:
     return UseCaseAnswer(PaidText(call.params.address), ttl_ms=1_000)
 
 
-PLAIN = Operation("say", "Say", "Says.", PaidParams, PaidText, say)
+PLAIN = Operation(say, PaidParams, PaidText, "say", "Say", "Says.")
 SHARED = replace(PLAIN, shared_by=lambda params: params.address)
 
 

@@ -13,6 +13,7 @@ from roundtrip.domain.accounts.account import USDG_UNITS, Payments
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
+from support.one_batch import OneBatchNode
 from unit.chain.told_transactions import CHAIN, TOKEN, a_log, a_receipt, a_tx, bloom
 
 Json = dict[str, Any]
@@ -39,7 +40,7 @@ class Block:
 
 
 @dataclass
-class PayingChain:
+class PayingChain(OneBatchNode):
     """``final``: number of the newest final block. ``waiting``: payments in no block. ``between``: done once,
     when a payment that was read is about to be confirmed."""
 
@@ -97,9 +98,6 @@ class PayingChain:
         if meter is not None:
             meter.calls += len(calls)
         return [self._answer(call) for call in calls]
-
-    async def batches(self, groups: Any, meter: Meter) -> Any:
-        raise AssertionError
 
     def _answer(self, call: RpcCall) -> msgspec.Raw | RpcError:
         answer = self._told(call.method, call.params[0] if call.params else None)

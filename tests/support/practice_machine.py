@@ -22,8 +22,8 @@ from roundtrip.domain.practice.practice import MIN_WEI, WEEK_S
 from roundtrip.services.practice import buy, sell
 from roundtrip.services.practice.pricing import Buying, PricedBuy, PricedSell, Unsellable
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.rehearsal.verdict import TradeVerdict
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.trade.simulation_answer import TradeVerdict
 from roundtrip.services.valuation.holdings import HoldingToSell
 from roundtrip.store.practice.league import LeagueEligibility
 from support.counting import put_account

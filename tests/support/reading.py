@@ -15,7 +15,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
-from roundtrip.services.holders import sources
+from roundtrip.services.holder_record import sources
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.runtime.book_cache import BookCache, ReadBounds, ReadLimits
 from roundtrip.services.runtime.context import Context

@@ -6,6 +6,8 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
+from support.loopback import OnLoopback
+
 PATIENCE_S = 30.0
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -72,7 +74,7 @@ def dripping(first: bytes, again: bytes) -> Behaviour:
 
 
 @dataclass
-class Receiver:
+class Receiver(OnLoopback):
     """``behave``: what it does next, and from then on. ``open``: connections that nobody has left yet."""
 
     tls: ssl.SSLContext | None = None
@@ -80,13 +82,7 @@ class Receiver:
     got: list[Got] = field(default_factory=list)
     open: int = 0
     connections: int = 0
-    port: int = 0
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-
-    @property
-    def at(self) -> str:
-        """Host and port, as ``loopback`` has them."""
-        return f"127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
@@ -130,7 +126,7 @@ class Receiver:
 
 @contextlib.asynccontextmanager
 async def receiver(tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
-    made = Receiver(tls)
+    made = Receiver(tls=tls)
     serving: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

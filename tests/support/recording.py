@@ -20,10 +20,12 @@ def says_nothing_else(call: RpcCall) -> Answer | None:
 @dataclass
 class Recording:
     """In front of ``node``. ``spans``: first and last block of every range of logs that was asked for by
-    numbers. ``instead``: what is answered to a call in the node's place; None: what the node says."""
+    numbers. ``batched``: every call of a single batch, and whether it counts for the node's budget.
+    ``instead``: what is answered to a call in the node's place; None: what the node says."""
 
     node: RpcNode
     spans: list[tuple[int, int]] = field(default_factory=list)
+    batched: list[tuple[RpcCall, bool]] = field(default_factory=list)
     instead: Callable[[RpcCall], Answer | None] = says_nothing_else
 
     async def batch(
@@ -35,6 +37,7 @@ class Recording:
     ) -> list[Answer]:
         for call in calls:
             self._note(call)
+            self.batched.append((call, budgeted))
         answer = [self.instead(call) for call in calls]
         answers = await self.node.batch(calls, meter, timeout_s, budgeted)
         return [given if one is None else one for one, given in zip(answer, answers, strict=True)]

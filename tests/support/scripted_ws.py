@@ -12,6 +12,7 @@ from aiohttp import web
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.loopback import on_loopback
+from support.one_batch import OneBatchNode
 
 HEADS_ID, LOGS_ID = "0xaaaa", "0xbbbb"
 PATH = "/s3cr3t"
@@ -125,7 +126,7 @@ class ScriptedWs:
                 await socket.send_str(step)
 
 
-class ToldNode:
+class ToldNode(OneBatchNode):
     """Whoever is asked for the newest block: ``head`` is what a test sets; None: it is dead. ``polls``: how
     often it was asked."""
 
@@ -150,11 +151,6 @@ class ToldNode:
         if self.head is None:
             raise NodeFault("the connection to the node failed")
         return [msgspec.Raw(msgspec.json.encode(self.head))]
-
-    async def batches(
-        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
-        raise AssertionError("the feed asks for one thing")
 
     async def until_polled(self, more: int = 1) -> None:
         """Waits until it was asked so many times more."""

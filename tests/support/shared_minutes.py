@@ -13,21 +13,12 @@ PATIENT_S = 10.0
 
 
 @dataclass
-class CountingProcesses:
-    """Processes of one service."""
+class StoreUsers:
+    """Processes of one service that use the store at ``url``."""
 
     url: str
-    wall: Wall = field(default_factory=Wall)
     bound_s: float = PATIENT_S
     stores: list[SharedStore] = field(default_factory=list)
-    minutes: list[SharedMinutes] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def process(self, own_clock: bool = True) -> SharedMinutes:
-        valkey = open_shared_store(self.url, lambda: self.seconds, self.bound_s)
-        self.stores.append(valkey)
-        self.minutes.append(SharedMinutes(MinuteLimits(self.wall), valkey, self.wall if own_clock else None))
-        return self.minutes[-1]
 
     def hurry(self) -> None:
         """From now on a server that does not answer is given up soon."""
@@ -36,8 +27,23 @@ class CountingProcesses:
             store.bound_s = 0.05
 
     async def close(self) -> None:
-        for one in self.stores:
-            await one.close()
+        for store in self.stores:
+            await store.close()
+
+
+@dataclass
+class CountingProcesses(StoreUsers):
+    """Those that count minutes."""
+
+    wall: Wall = field(default_factory=Wall)
+    minutes: list[SharedMinutes] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def process(self, own_clock: bool = True) -> SharedMinutes:
+        valkey = open_shared_store(self.url, lambda: self.seconds, self.bound_s)
+        self.stores.append(valkey)
+        self.minutes.append(SharedMinutes(MinuteLimits(self.wall), valkey, self.wall if own_clock else None))
+        return self.minutes[-1]
 
 
 def plain(ticket: Ticket) -> Ticket:

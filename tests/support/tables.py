@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import asyncpg
+
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.store.index import cursor
@@ -19,6 +21,16 @@ async def own_database(server_url: str, name: str) -> AsyncIterator[str]:
     async with database(server_url, name) as url:
         await migrate_placed(url)
         yield url
+
+
+@asynccontextmanager
+async def emptied_tables(database_url: str, tables: str) -> AsyncIterator[Connection]:
+    """A connection over these tables, empty before and afterwards."""
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(f"TRUNCATE {tables}")
+    yield connection
+    await connection.execute(f"TRUNCATE {tables}")
+    await connection.close()
 
 
 async def emptied(connection: Connection) -> None:

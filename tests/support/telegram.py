@@ -8,18 +8,17 @@ from typing import Any
 
 from aiohttp import web
 
-from support.loopback import on_loopback
+from support.loopback import OnLoopback, on_loopback
 
 TOKEN = "12345:AAH-stand_in-of-a-token"
 
 
 @dataclass
-class TelegramApi:
+class TelegramApi(OnLoopback):
     """``told``: what was sent to whom. ``blocked``: chats whose person wants no more. ``wait_s``: the next
     message is refused with it. ``broken``: what every method answers instead."""
 
     token: str = TOKEN
-    port: int = 0
     bot_name: str = "stand_in_bot"
     taken: list[dict[str, Any]] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -31,11 +30,6 @@ class TelegramApi:
     next_update_id: int = 700
     polling: int = 0
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-
-    @property
-    def at(self) -> str:
-        """Host and port, as ``loopback`` has them."""
-        return f"127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from roundtrip.services.support.check_answer import Check
 
 _COLOURS = {"ok": "green", "warn": "yellow", "danger": "red", "unknown": "magenta"}
-_INK = {"ok": "white", "warn": "black", "danger": "white", "unknown": "white"}
 _LONGEST = 4000
 _NOT_KNOWN = "not known"
 

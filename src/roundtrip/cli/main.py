@@ -61,8 +61,7 @@ COMMANDS = MappingProxyType(
         ),
         "tour": CommandEntry(
             "", "", _DEVELOPMENT,
-            "Writes docs/tour.md: every tool once, called on a demo. With --examples also an answer of "
-            "each.",
+            "Writes docs/tour.md: every tool once, called on a demo. With --examples also an answer of each.",
         ),
         "serve": CommandEntry(
             "serve", "serve", _SERVER,

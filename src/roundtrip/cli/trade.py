@@ -13,6 +13,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.names import clean
 from roundtrip.library.checker import TIMEOUT_S
 from roundtrip.library.node_context import open_node_context
+from roundtrip.services.rehearsal.verdict import ShortCheck
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import read_address
 from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, parse_amount
@@ -25,7 +26,7 @@ from roundtrip.services.trade.prepare import (
 )
 from roundtrip.services.trade.simulate import simulate
 from roundtrip.services.trade.simulate_params import SimulateParams
-from roundtrip.services.trade.simulation_answer import ShortCheck, Simulation
+from roundtrip.services.trade.simulation_answer import Simulation
 
 from .judging import ArgumentReader, worst_exit
 

@@ -49,9 +49,8 @@ class ForkTooDeep(Exception):
 
     def __init__(self, deepest: int) -> None:
         super().__init__(
-            f"the node's chain differs for more than {deepest} blocks, which is more than a reorg "
-            f"may replace; if"
-            " the node is right, run roundtrip sync --any-fork"
+            f"the node's chain differs for more than {deepest} blocks, which is more than a reorg may "
+            "replace; if the node is right, run roundtrip sync --any-fork"
         )
 
 
@@ -69,9 +68,8 @@ class OtherChain(CannotRun):
 
     def __init__(self) -> None:
         super().__init__(
-            "this database holds a different chain than the node's; use another database, or empty "
-            "this one with"
-            " roundtrip forget"
+            "this database holds a different chain than the node's; use another database, or empty this one "
+            "with roundtrip forget"
         )
 
 

@@ -294,17 +294,10 @@ def plan_sell(
     terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Approves, settles the tokens, swaps what arrived, and takes the quote out."""
-    deadline_s = terms.deadline_s
     settle = (SETTLE, encode(token, amount_raw, True))
     swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, False, OPEN_DELTA, terms.min_raw))
-    if venue.quote == "weth":
-        take = (TAKE, encode(contracts.weth, ROUTER_ITSELF, OPEN_DELTA))
-        after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, terms.min_raw)),)
-    else:
-        take, after = (TAKE_ALL, encode(venue.quote_address, terms.min_raw)), ()
-    sell = plan_execute(contracts, ((V4_SWAP, encode_actions(settle, swap, take)), *after), 0, deadline_s)
     approved_raw = amount_raw if approve_raw is None else approve_raw
-    return (*approve_router(token, contracts, approved_raw, deadline_s), sell)
+    return _plan_sell_by(venue, token, contracts, approved_raw, terms, settle, swap)
 
 
 def plan_second_sell(
@@ -317,17 +310,29 @@ def plan_second_sell(
     terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Swaps first and settles then, as interfaces do. It fails where less than the amount arrives."""
-    deadline_s = terms.deadline_s
     swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, False, amount_raw, terms.min_raw))
     settle = (SETTLE_ALL, encode(token, amount_raw))
+    approved_raw = amount_raw if approve_raw is None else approve_raw
+    return _plan_sell_by(venue, token, contracts, approved_raw, terms, swap, settle)
+
+
+def _plan_sell_by(
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    approved_raw: int,
+    terms: TradeTerms,
+    *actions: tuple[str, str],
+) -> tuple[Call, ...]:
+    """The approvals, then ``actions``, and what takes the quote out."""
     if venue.quote == "weth":
         take = (TAKE, encode(contracts.weth, ROUTER_ITSELF, OPEN_DELTA))
         after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, terms.min_raw)),)
     else:
         take, after = (TAKE_ALL, encode(venue.quote_address, terms.min_raw)), ()
-    sell = plan_execute(contracts, ((V4_SWAP, encode_actions(swap, settle, take)), *after), 0, deadline_s)
-    approved_raw = amount_raw if approve_raw is None else approve_raw
-    return (*approve_router(token, contracts, approved_raw, deadline_s), sell)
+    commands = ((V4_SWAP, encode_actions(*actions, take)), *after)
+    sell = plan_execute(contracts, commands, 0, terms.deadline_s)
+    return (*approve_router(token, contracts, approved_raw, terms.deadline_s), sell)
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:

@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
-from roundtrip.services.holders.sources import read_source
+from roundtrip.services.holder_record.sources import read_source
 from roundtrip.services.runtime import newest_block
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import is_newest, wait_for_block

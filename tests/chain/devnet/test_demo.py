@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import pytest
 from roundtrip_development.devnet.node import NodeOptions, free_port
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built, DevnetFolders, dated_name, start_world
-from support.commands import hears_interrupts
+from support.commands import running_command
 
 WAIT_S = 30.0
 
@@ -40,22 +39,8 @@ class Demo:
         }
         self.lines: list[str] = []
 
-    @contextlib.contextmanager
-    def running(self, *more: str) -> Iterator[subprocess.Popen[str]]:
-        command = [sys.executable, "-m", "roundtrip", "demo", *more]
-        with subprocess.Popen(
-            command,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=hears_interrupts,
-        ) as process:
-            try:
-                yield process
-            finally:
-                if process.poll() is None:
-                    process.kill()
+    def running(self, *more: str) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+        return running_command(self.environment, "demo", *more)
 
     def await_welcome(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None

@@ -3,8 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +19,7 @@ from roundtrip_development.devnet.node import NodeOptions, find_anvil, free_port
 from roundtrip_development.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip_development.devnet.trading import DevnetTrader, actor_address
 from roundtrip_development.devnet.world import GENESIS_S, LENGTH_S, Built, DevnetFolders, start_world
-from support.commands import hears_interrupts
+from support.commands import running_command
 from support.wallet import calldata
 
 EVENTS = {
@@ -233,26 +231,14 @@ def test_the_command_lets_actors_trade_until_it_is_interrupted(built: Built, tmp
     shutil.copytree(built.state.parent, tmp_path / "devnet" / built.state.parent.name)
     port = free_port()
     environment = {**os.environ, "ROUNDTRIP_VAR": str(tmp_path), "ROUNDTRIP_RPC_PORT": str(port)}
-    command = [sys.executable, "-m", "roundtrip", "devnet", "--actors", "--block-time-s", "0.1"]
-    command += ["--genesis", str(GENESIS_S)]
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        preexec_fn=hears_interrupts,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert "The local chain is at" in process.stdout.readline()
-            with SyncRpc(f"http://127.0.0.1:{port}") as chain:
-                assert await_trades(chain, int(chain.call("eth_blockNumber"), 16), 1) >= 1
-            process.send_signal(signal.SIGINT)
-            left, _ = process.communicate(timeout=20)
-        finally:
-            # Whatever failed: nothing is waited for that will not end.
-            process.kill()
+    command = ["devnet", "--actors", "--block-time-s", "0.1", "--genesis", str(GENESIS_S)]
+    with running_command(environment, *command) as process:
+        assert process.stdout is not None
+        assert "The local chain is at" in process.stdout.readline()
+        with SyncRpc(f"http://127.0.0.1:{port}") as chain:
+            assert await_trades(chain, int(chain.call("eth_blockNumber"), 16), 1) >= 1
+        process.send_signal(signal.SIGINT)
+        left, _ = process.communicate(timeout=20)
         assert (process.returncode, left) == (0, "")
 
 

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address
-from roundtrip.services.holders import book_reader
+from roundtrip.services.holder_record import book_reader
 from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.store.server import jobs
 from support.reading import GONE, RANGE, ReadingService, know_first, later, launched, refused, to_logs, trade

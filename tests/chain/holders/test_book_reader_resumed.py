@@ -3,17 +3,16 @@ for a place."""
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
 from roundtrip.chain.holders.first_block import NoArchive
-from roundtrip.chain.rpc.client import Meter, RpcCall, RpcNode
+from roundtrip.chain.rpc.client import RpcNode
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, load
-from roundtrip.services.holders import book_store, sources
+from roundtrip.services.holder_record import book_store, sources
 from roundtrip.services.runtime.book_cache import (
     MAX_LOADING,
     MAX_READING,
@@ -35,7 +34,7 @@ from support.reading import (
     to_logs,
     trade,
 )
-from support.recording import Answer, Recording, filter_of, says_nothing_else
+from support.recording import filter_of, says_nothing_else
 
 
 def with_budget(process: ReadingProcess, calls: int) -> None:
@@ -77,24 +76,10 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
 
 async def test_the_calls_of_the_beginning_are_the_readings(service: ReadingService) -> None:
     held, one = launched(service.stage), service.process()
-
-    @dataclass
-    class PayingForCode(Recording):
-        async def batch(
-            self,
-            calls: Sequence[RpcCall],
-            meter: Meter | None = None,
-            timeout_s: float | None = None,
-            budgeted: bool = True,
-        ) -> list[Answer]:
-            codes = [call.params for call in calls if call.method == "eth_getCode"]
-            searched.extend(budgeted for of, at in codes if of == held.token and isinstance(at, str))
-            return await super().batch(calls, meter, timeout_s, budgeted)
-
-    searched: list[bool] = []
     with_budget(one, 10**9)
-    one.ctx = replace(one.ctx, node=PayingForCode(one.node))
     assert (await one.asked(held.token))["status"] == "complete"
+    codes = [(call.params, budgeted) for call, budgeted in one.node.batched if call.method == "eth_getCode"]
+    searched = [budgeted for (of, at), budgeted in codes if of == held.token and isinstance(at, str)]
     assert searched
     assert not any(searched)
     assert one.ctx.books.budget.spent > len(searched)
@@ -224,26 +209,12 @@ async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_sp
     with_budget(one, 10**9)
     assert (await one.asked(held.token))["status"] == "complete"
     one.ctx.books.budget.calls_per_day = 1
-    paid: list[bool] = []
-
-    @dataclass
-    class PayingForLogs(Recording):
-        async def batch(
-            self,
-            calls: Sequence[RpcCall],
-            meter: Meter | None = None,
-            timeout_s: float | None = None,
-            budgeted: bool = True,
-        ) -> list[Answer]:
-            asked = [call for call in calls if call.method == "eth_getLogs"]
-            paid.extend(budgeted for call in asked if held.token in filter_of(call).get("address", ()))
-            return await super().batch(calls, meter, timeout_s, budgeted)
-
-    one.ctx = replace(one.ctx, node=PayingForLogs(one.node))
+    one.node.batched.clear()
     trade(held, 3, "late")
     found = await one.asked(held.token)
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
-    assert paid == [True]
+    logs = [entry for entry in one.node.batched if entry[0].method == "eth_getLogs"]
+    assert [pays for call, pays in logs if held.token in filter_of(call).get("address", ())] == [True]
     service.stage.pass_blocks(10)
     service.limits.near_blocks = 9
     assert (await refused(one, held.token)).code == "holders_budget"

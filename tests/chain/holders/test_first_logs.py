@@ -7,13 +7,13 @@ import msgspec
 
 from roundtrip.chain.holders.first_logs import find_first_logs
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError
-from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.world import Built
+from support.one_batch import OneBatchNode
 
 
-class Narrow:
+class Narrow(OneBatchNode):
     """A node that gives logs of so many blocks at once, and none of more."""
 
     def __init__(self, node: Node, most: int) -> None:
@@ -34,11 +34,6 @@ class Narrow:
                 if int(asked["toBlock"], 16) - int(asked["fromBlock"], 16) >= self.most:
                     answers[place] = RpcError(-32005, "block range is too wide")
         return answers
-
-    async def batches(
-        self, groups: list[list[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
-        raise AssertionError("not asked so")
 
 
 async def test_the_first_transfer_is_found(indexed: Context, built: Built) -> None:

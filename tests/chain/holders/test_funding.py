@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.client import Budget, RpcCall, RpcNode
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.wallets.linked import FirstSeen
-from roundtrip.services.holders import funding
+from roundtrip.services.holder_record import funding
 from roundtrip.services.runtime.book_cache import BookCache, reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc

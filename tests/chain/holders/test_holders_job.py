@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.errors import ServiceFull
@@ -13,13 +12,14 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
-from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import BookChange
+from roundtrip.services.holder_record import book_reader
+from roundtrip.services.holder_record.book_reader import BookChange
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
+from support.tables import emptied_tables
 from unit.venues.network import address
 
 WAIT_S = 30
@@ -63,11 +63,8 @@ class PieceReader:
 @pytest.fixture
 async def clean(database_url: str) -> AsyncIterator[Connection]:
     tables = "jobs.job, facts.holder_read"
-    connection = await asyncpg.connect(database_url)
-    await connection.execute(f"TRUNCATE {tables}")
-    yield connection
-    await connection.execute(f"TRUNCATE {tables}")
-    await connection.close()
+    async with emptied_tables(database_url, tables) as connection:
+        yield connection
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.holders import book_reader, collect, late_venues
-from roundtrip.services.holders.sources import TokenSource, find_non_wallets, read_source
+from roundtrip.services.holder_record import book_reader, collect, late_venues
+from roundtrip.services.holder_record.sources import TokenSource, find_non_wallets, read_source
 from roundtrip.services.runtime.book_cache import OpenBook, ReadBounds
 from roundtrip.services.runtime.context import Context
 from support.actors import ETH

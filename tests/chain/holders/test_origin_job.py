@@ -22,6 +22,7 @@ from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, LATE, NOBODY, START, Archive
 from support.faulty_node import FaultyNode
 from support.fixtures import context_for
+from support.tables import emptied_tables
 
 WAIT_S = 30
 DAY_S = 86_400
@@ -36,11 +37,8 @@ def archive(places: world.DevnetFolders) -> Iterator[Archive]:
 @pytest.fixture
 async def clean(database_url: str) -> AsyncIterator[Connection]:
     tables = "jobs.job, facts.older_origin, facts.cursor"
-    connection = await asyncpg.connect(database_url)
-    await connection.execute(f"TRUNCATE {tables}")
-    yield connection
-    await connection.execute(f"TRUNCATE {tables}")
-    await connection.close()
+    async with emptied_tables(database_url, tables) as connection:
+        yield connection
 
 
 @pytest.fixture

@@ -1,13 +1,9 @@
 """``roundtrip work`` as it is run: a process of its own, beside whoever wishes for work."""
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
@@ -15,27 +11,11 @@ import pytest
 
 from roundtrip.store.server import jobs
 from roundtrip_development.devnet.world import Built, describe
-from support.commands import hears_interrupts
+from support.commands import running_command
 from support.tables import own_database
 
 WAIT_S = 30.0
 _NOT_DONE = "SELECT count(*) < 7 OR bool_or(claim IS NOT NULL OR run_at <= now()) FROM jobs.job"
-
-
-@contextlib.contextmanager
-def working(environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "roundtrip", "work"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        preexec_fn=hears_interrupts,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
@@ -47,7 +27,7 @@ async def test_it_does_what_is_wished_for_and_ends_quietly(
     token = built.tokens["plain"]
     connection = await asyncpg.connect(database_url)
     await connection.execute("TRUNCATE jobs.job, facts.token, facts.cursor")
-    with working(environment) as process:
+    with running_command(environment, "work") as process:
         assert process.stdout is not None
         line = await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), WAIT_S)
         assert line == "roundtrip works on chain 4663. Press Ctrl-C to stop.\n"
@@ -99,13 +79,13 @@ async def test_what_a_killed_one_had_taken_is_done_by_the_other_and_all_of_it_on
         async with holding.transaction():
             # Who takes a job waits here with its effect.
             await holding.execute("LOCK TABLE facts.token IN EXCLUSIVE MODE")
-            with working(environment) as first:
+            with running_command(environment, "work") as first:
                 while not (taken := await connection.fetch(_TAKEN)):  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
                 first.send_signal(signal.SIGKILL)
                 first.wait()
             taken = await connection.fetch(_TAKEN)
-        with working(environment) as second:
+        with running_command(environment, "work") as second:
             # Their lease is over.
             await connection.execute(
                 "UPDATE jobs.job SET claimed_until = now() WHERE id = ANY($1::bigint[])",
@@ -130,7 +110,7 @@ async def test_two_of_them_share_what_there_is(
         environment = {**os.environ, "ROUNDTRIP_VAR": str(tmp_path), "ROUNDTRIP_DATABASE_URL": url}
         connection = await asyncpg.connect(url)
         await connection.execute(_NOTED)
-        with working(environment) as first, working(environment) as second:
+        with running_command(environment, "work") as first, running_command(environment, "work") as second:
             for process in (first, second):
                 assert process.stdout is not None
                 await asyncio.to_thread(process.stdout.readline)

@@ -26,6 +26,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.fixtures import context_for
+from support.tables import emptied_tables
 
 WAIT_S = 30
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
@@ -36,11 +37,8 @@ NOBODY = "0x" + "7" * 40
 async def clean(database_url: str) -> AsyncIterator[Connection]:
     """A connection over empty tables."""
     tables = "jobs.job, facts.unlock, facts.token, facts.evidence, facts.proof, facts.cursor"
-    connection = await asyncpg.connect(database_url)
-    await connection.execute(f"TRUNCATE {tables}")
-    yield connection
-    await connection.execute(f"TRUNCATE {tables}")
-    await connection.close()
+    async with emptied_tables(database_url, tables) as connection:
+        yield connection
 
 
 async def work(ctx: Context) -> None:

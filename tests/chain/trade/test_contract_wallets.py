@@ -283,11 +283,9 @@ async def test_a_stranger_costs_two_trips_and_a_contract_three(
 
 @pytest.mark.parametrize("form", [0, 1], ids=["empty", "v = 1"])
 async def test_who_sees_an_approval_and_posts_first_gets_no_key(
-    ctx: Context, rpc: SyncRpc, code: str, clock: Clock, form: int
+    deployed: tuple[Context, Person, Address], rpc: SyncRpc, form: int
 ) -> None:
-    owner = Person()
-    wallet = wallet_of(rpc, code, owner)
-    shop = await opened(ctx, clock)
+    shop, owner, wallet = deployed
     text, claim = await claimed_text(shop, wallet)
     # The attacker asks in the same minute, and before the owner, too.
     (thiefs, thiefs_claim), (_, second_claim) = [await claimed_text(shop, wallet) for _ in range(2)]
@@ -304,12 +302,10 @@ async def test_who_sees_an_approval_and_posts_first_gets_no_key(
 
 
 async def test_a_plain_text_approved_in_public_is_worth_nothing(
-    ctx: Context, rpc: SyncRpc, code: str, clock: Clock
+    deployed: tuple[Context, Person, Address], rpc: SyncRpc
 ) -> None:
     """The plain text is the same for everyone who asks in that minute."""
-    owner = Person()
-    wallet = wallet_of(rpc, code, owner)
-    shop = await opened(ctx, clock)
+    shop, owner, wallet = deployed
     plain = await text_for(shop, wallet)
     _, claim = await claimed_text(shop, wallet)
     approve(rpc, wallet, owner, plain)
@@ -338,11 +334,9 @@ async def test_a_claim_is_of_one_wallet_and_one_purpose(
 
 
 async def test_an_approval_ends_with_its_ten_minutes(
-    ctx: Context, rpc: SyncRpc, code: str, clock: Clock
+    deployed: tuple[Context, Person, Address], rpc: SyncRpc, clock: Clock
 ) -> None:
-    owner = Person()
-    wallet = wallet_of(rpc, code, owner)
-    shop = await opened(ctx, clock)
+    shop, owner, wallet = deployed
     text, claim = await claimed_text(shop, wallet)
     approve(rpc, wallet, owner, text)
     await shop.heads.refresh()
@@ -351,11 +345,9 @@ async def test_an_approval_ends_with_its_ten_minutes(
 
 
 async def test_a_session_of_a_contract_wallet_needs_its_claim(
-    ctx: Context, rpc: SyncRpc, code: str, clock: Clock
+    deployed: tuple[Context, Person, Address], rpc: SyncRpc
 ) -> None:
-    owner = Person()
-    wallet = wallet_of(rpc, code, owner)
-    shop = await opened(ctx, clock)
+    shop, owner, wallet = deployed
     text, claim = await session_text_for(shop, wallet)
     _, thiefs_claim = await session_text_for(shop, wallet)
     approve(rpc, wallet, owner, text)
@@ -368,11 +360,9 @@ async def test_a_session_of_a_contract_wallet_needs_its_claim(
 
 
 async def test_of_fifty_at_once_with_a_public_approval_the_owner_has_the_key(
-    ctx: Context, rpc: SyncRpc, code: str, clock: Clock
+    deployed: tuple[Context, Person, Address], rpc: SyncRpc
 ) -> None:
-    owner = Person()
-    wallet = wallet_of(rpc, code, owner)
-    shop = await opened(ctx, clock)
+    shop, owner, wallet = deployed
     text, claim = await claimed_text(shop, wallet)
     thieves = [(await claimed_text(shop, wallet))[1] for _ in range(24)]
     approve(rpc, wallet, owner, text)

@@ -71,6 +71,18 @@ def counting(ctx: Context) -> Context:
     return replace(ctx, node=GasCounter(node_of(ctx)))
 
 
+@pytest.fixture
+def steps(built: Built, wallet: Wallet) -> list[UnsignedStep]:
+    """A buy for a hundredth of an eth."""
+    return wallet.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 100)
+
+
+async def put_burner(ctx: Context, rpc: SyncRpc, code: str) -> None:
+    """Puts the code at ``BURNER``, for the next block."""
+    rpc.call("anvil_setCode", BURNER, code)
+    await ctx.heads.refresh()
+
+
 def used(ctx: Context) -> int:
     assert isinstance(ctx.node, GasCounter)
     return ctx.node.used
@@ -80,8 +92,7 @@ def used(ctx: Context) -> int:
 async def test_calls_that_burn_all_gas_stay_within_the_budget_and_count(
     counting: Context, rpc: SyncRpc, wallet: Wallet, calls: int
 ) -> None:
-    rpc.call("anvil_setCode", BURNER, BURNS_ALL)
-    await counting.heads.refresh()
+    await put_burner(counting, rpc, BURNS_ALL)
     result = await simulated(counting, wallet.address, *[UnsignedStep(BURNER, "0x", 0)] * calls, fund=True)
     assert result.counted
     assert used(counting) <= BUDGET
@@ -94,8 +105,7 @@ async def test_calls_that_burn_all_gas_stay_within_the_budget_and_count(
 async def test_a_call_that_needs_more_gas_than_most_is_run_with_more(
     counting: Context, rpc: SyncRpc, wallet: Wallet
 ) -> None:
-    rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
-    await counting.heads.refresh()
+    await put_burner(counting, rpc, NEEDS_FOUR_MILLION)
     result = await simulated(counting, wallet.address, UnsignedStep(BURNER, "0x", 0))
     assert result.code == "ok", result.text
 
@@ -103,8 +113,7 @@ async def test_a_call_that_needs_more_gas_than_most_is_run_with_more(
 async def test_what_fails_and_uses_all_its_gas_is_told_to_fail(
     counting: Context, rpc: SyncRpc, wallet: Wallet
 ) -> None:
-    rpc.call("anvil_setCode", BURNER, INVALID)
-    await counting.heads.refresh()
+    await put_burner(counting, rpc, INVALID)
     result = await simulated(counting, wallet.address, UnsignedStep(BURNER, "0x", 0), fund=True)
     assert (result.code, result.level) == ("tx_reverts", "warn"), result.text
 
@@ -112,8 +121,7 @@ async def test_what_fails_and_uses_all_its_gas_is_told_to_fail(
 async def test_calls_that_fail_at_an_older_head_have_one_budget_for_both_blocks(
     counting: Context, rpc: SyncRpc, wallet: Wallet
 ) -> None:
-    rpc.call("anvil_setCode", BURNER, INVALID)
-    await counting.heads.refresh()
+    await put_burner(counting, rpc, INVALID)
     head = counting.heads.current().block.number
     rpc.call("evm_mine")
     result = await simulated(counting, wallet.address, UnsignedStep(BURNER, "0x", 0), fund=True)
@@ -122,8 +130,7 @@ async def test_calls_that_fail_at_an_older_head_have_one_budget_for_both_blocks(
 
 
 async def test_an_access_list_has_a_bound(counting: Context, rpc: SyncRpc, wallet: Wallet) -> None:
-    rpc.call("anvil_setCode", BURNER, BURNS_ALL)
-    await counting.heads.refresh()
+    await put_burner(counting, rpc, BURNS_ALL)
     await simulated(counting, wallet.address, *[UnsignedStep(BURNER, "0x", 0)] * 6, fund=True)
     assert isinstance(counting.node, GasCounter)
     assert sum(int(gas, 16) for gas in counting.node.asked) <= BUDGET
@@ -134,9 +141,8 @@ async def test_an_access_list_has_a_bound(counting: Context, rpc: SyncRpc, walle
 
 @pytest.mark.parametrize("share_bps", [0, 1_000, 2_500, 5_000, 9_990])
 async def test_a_limit_that_is_too_low_is_named(
-    ctx: Context, built: Built, wallet: Wallet, share_bps: int
+    ctx: Context, wallet: Wallet, steps: list[UnsignedStep], share_bps: int
 ) -> None:
-    steps = wallet.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 100)
     enough = await simulated(ctx, wallet.address, *steps)
     (used,) = enough.gas()
     limit = used * share_bps // 10_000
@@ -149,9 +155,8 @@ async def test_a_limit_that_is_too_low_is_named(
 
 @pytest.mark.parametrize("gas", [[2_000_000], [2**63 - 1], [None], [], [500_000]])
 async def test_a_limit_that_is_enough_changes_nothing(
-    ctx: Context, built: Built, wallet: Wallet, gas: list[int | None]
+    ctx: Context, wallet: Wallet, steps: list[UnsignedStep], gas: list[int | None]
 ) -> None:
-    steps = wallet.buy_steps(built.tokens["plain"], PoolSpec("weth", 3000), ETH // 100)
     plain = await simulated(ctx, wallet.address, *steps)
     limited = await simulated(ctx, wallet.address, *steps, gas=gas)
     assert (limited.code, limited.text, limited.gas()) == (plain.code, plain.text, plain.gas())
@@ -173,8 +178,7 @@ async def test_of_several_calls_the_one_with_too_little_gas_is_named(
 async def test_a_contract_that_asks_for_gas_fails_with_its_own_reason(
     ctx: Context, rpc: SyncRpc, wallet: Wallet, limit: int
 ) -> None:
-    rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
-    await ctx.heads.refresh()
+    await put_burner(ctx, rpc, NEEDS_FOUR_MILLION)
     short = await simulated(ctx, wallet.address, UnsignedStep(BURNER, "0x", 0), gas=[limit])
     assert short.code == "tx_reverts"
     assert short.text.startswith(f"It would fail; it gives no reason: its gas limit is {limit:,}, and with ")
@@ -184,8 +188,7 @@ async def test_a_contract_that_asks_for_gas_fails_with_its_own_reason(
 async def test_a_limit_that_is_too_high_is_named(
     ctx: Context, rpc: SyncRpc, wallet: Wallet, number: int
 ) -> None:
-    rpc.call("anvil_setCode", BURNER, REFUSES_FOUR_MILLION)
-    await ctx.heads.refresh()
+    await put_burner(ctx, rpc, REFUSES_FOUR_MILLION)
     steps = [UnsignedStep(BOB, "0x", 7), UnsignedStep(BURNER, "0x", 0)][-number:]
     result = await simulated(ctx, wallet.address, *steps, gas=[None, 9_000_000][-number:])
     assert result.code == "tx_reverts"
@@ -196,8 +199,7 @@ async def test_a_limit_that_is_too_high_is_named(
 async def test_a_limit_is_not_blamed_for_another_calls_need(
     ctx: Context, rpc: SyncRpc, wallet: Wallet, limit: int | None
 ) -> None:
-    rpc.call("anvil_setCode", BURNER, NEEDS_FOUR_MILLION)
-    await ctx.heads.refresh()
+    await put_burner(ctx, rpc, NEEDS_FOUR_MILLION)
     steps = [UnsignedStep(BOB, "0x", 7), UnsignedStep(BURNER, "0x", 0)]
     result = await simulated(ctx, wallet.address, *steps, gas=[50_000, limit])
     plain = await simulated(ctx, wallet.address, *steps)

@@ -24,6 +24,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.trading import actor_address
 from roundtrip_development.devnet.world import Built
 from support.made_index import ETH, MadeIndex, number_address
+from support.one_batch import OneBatchNode
 from support.told_blocks import START_S
 from support.wallet import calldata
 
@@ -163,7 +164,7 @@ async def test_an_address_that_is_none_is_refused(indexed: Context) -> None:
 
 
 @dataclass(slots=True)
-class Half:
+class Half(OneBatchNode):
     """A node that fails as ``fault``, or does not tell of calls to ``deaf_to``."""
 
     node: Any
@@ -182,9 +183,6 @@ class Half:
             RpcError(3, "execution reverted") if no else answer
             for no, answer in zip(deaf, answers, strict=True)
         ]
-
-    async def batches(self, groups: Any, meter: Meter) -> Any:
-        raise AssertionError("one trip is enough")
 
 
 @pytest.mark.parametrize("fault", [NodeFault("it took too long"), ServiceFull("budget_spent", "No more.", 9)])

@@ -22,6 +22,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.trading import actor_address
 from roundtrip_development.devnet.world import Built
 from support.made_index import MadeIndex, number_address
+from support.one_batch import OneBatchNode
 from support.told_blocks import START_S
 
 ASKED, KIN, GIVER, OTHER = (number_address(0xAAA000 + n) for n in range(4))
@@ -316,7 +317,7 @@ async def test_at_most_twenty_are_listed_and_the_best_first(by_hand: Context, ma
 
 
 @dataclass(slots=True)
-class CodelessNode:
+class CodelessNode(OneBatchNode):
     """A node that does not tell some addresses' code; all of them: it does not answer at all."""
 
     node: Any
@@ -331,9 +332,6 @@ class CodelessNode:
         answers: list[msgspec.Raw | RpcError] = await self.node.batch(calls)
         deaf = [bool(call.params) and call.params[0] in self.deaf_to for call in calls]
         return [RpcError(-32000, "no") if one else answer for one, answer in zip(deaf, answers, strict=True)]
-
-    async def batches(self, groups: Any, meter: Meter) -> Any:
-        raise AssertionError("one trip is enough")
 
 
 @pytest.mark.parametrize("deaf_to", [None, {ASKED}, {GIVER}])

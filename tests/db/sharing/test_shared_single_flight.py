@@ -53,9 +53,7 @@ async def test_what_one_process_made_another_shares_for_the_rest_of_its_time(hou
 
 async def test_who_waited_shares_it_as_long_as_who_ran(house: SharingProcesses) -> None:
     one, other, runs = house.process(), house.process(), GatedRuns()
-    runs.gate.clear()
-    asking = [asyncio.create_task(one.get("k", runs))]
-    await runs.began.wait()
+    asking = [await runs.begin(one)]
     asking.append(asyncio.create_task(other.get("k", runs)))
     await until_waiting(other)
     runs.gate.set()
@@ -70,10 +68,7 @@ async def test_an_answer_of_no_time_is_for_those_who_waited_and_nobody_later(
 ) -> None:
     one, other, runs = house.process(), house.process(), GatedRuns(ttl_ms=0, counted=counted)
     for round_ in (1, 2):
-        runs.gate.clear()
-        runs.began.clear()
-        asking = [asyncio.create_task(one.get("k", runs))]
-        await runs.began.wait()
+        asking = [await runs.begin(one)]
         asking.append(asyncio.create_task(other.get("k", runs)))
         await until_waiting(other)
         runs.gate.set()
@@ -96,9 +91,7 @@ async def test_a_failure_reaches_all_who_wait_as_what_it_is(
     house: SharingProcesses, fault: RoundtripError
 ) -> None:
     one, other, runs = house.process(), house.process(), GatedRuns(fault=fault)
-    runs.gate.clear()
-    asking = [asyncio.create_task(one.get("k", runs))]
-    await runs.began.wait()
+    asking = [await runs.begin(one)]
     asking += [asyncio.create_task(other.get("k", runs)) for _ in range(3)]
     await until_waiting(other)
     runs.gate.set()
@@ -115,9 +108,7 @@ async def test_a_failure_reaches_all_who_wait_as_what_it_is(
 
 async def test_a_fault_of_ours_tells_nothing_of_itself_to_others(house: SharingProcesses) -> None:
     one, other, runs = house.process(), house.process(), GatedRuns(fault=KeyError("secret"))
-    runs.gate.clear()
-    asking = [asyncio.create_task(one.get("k", runs))]
-    await runs.began.wait()
+    asking = [await runs.begin(one)]
     asking.append(asyncio.create_task(other.get("k", runs)))
     await until_waiting(other)
     runs.gate.set()
@@ -141,7 +132,7 @@ async def test_an_unknown_code_is_a_fault_of_ours(house: SharingProcesses) -> No
 
 
 async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(shared_url: str) -> None:
-    house = SharingProcesses(shared_url, FlightTimes(lease_ms=200))
+    house = SharingProcesses(shared_url, spans=FlightTimes(lease_ms=200))
     processes, runs = [house.process() for _ in range(2)], GatedRuns()
     others = processes[0].others
     assert isinstance(others, SharedInValkey)
@@ -155,13 +146,11 @@ async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(shar
 
 
 async def test_a_run_that_takes_longer_than_a_lease_keeps_it(shared_url: str) -> None:
-    house = SharingProcesses(shared_url, FlightTimes(lease_ms=500, renew_s=0.02))
+    house = SharingProcesses(shared_url, spans=FlightTimes(lease_ms=500, renew_s=0.02))
     one, other, runs = house.process(), house.process(), GatedRuns()
     others = one.others
     assert isinstance(others, SharedInValkey)
-    runs.gate.clear()
-    asking = [asyncio.create_task(one.get("k", runs))]
-    await runs.began.wait()
+    asking = [await runs.begin(one)]
     with house.client() as client:
         lease = others.store_key("lease", "k")
         async with asyncio.timeout(PATIENT_S):
@@ -246,7 +235,7 @@ async def test_an_answer_that_is_too_large_stays_here(house: SharingProcesses) -
 
 
 async def test_nobody_waits_for_ever(shared_url: str) -> None:
-    house = SharingProcesses(shared_url, FlightTimes(wait_s=0.05))
+    house = SharingProcesses(shared_url, spans=FlightTimes(wait_s=0.05))
     one, runs = house.process(), GatedRuns()
     others = one.others
     assert isinstance(others, SharedInValkey)
@@ -259,11 +248,9 @@ async def test_nobody_waits_for_ever(shared_url: str) -> None:
 
 
 async def test_a_run_that_is_broken_off_is_anothers_at_once(shared_url: str) -> None:
-    house = SharingProcesses(shared_url, FlightTimes(lease_ms=LONG_MS))
+    house = SharingProcesses(shared_url, spans=FlightTimes(lease_ms=LONG_MS))
     one, other, runs = house.process(), house.process(), GatedRuns()
-    runs.gate.clear()
-    asking = asyncio.create_task(one.get("k", runs))
-    await runs.began.wait()
+    asking = await runs.begin(one)
     waiting = asyncio.create_task(other.get("k", runs))
     await until_waiting(other)
     run = one._flights["k"].task
@@ -302,7 +289,7 @@ async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(
 
 
 async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(shared_url: str) -> None:
-    house = SharingProcesses(shared_url, FlightTimes(outcome_ms=LONG_MS))
+    house = SharingProcesses(shared_url, spans=FlightTimes(outcome_ms=LONG_MS))
     others = house.process().others
     assert isinstance(others, SharedInValkey)
     made = msgspec.msgpack.encode(["made", b"body", LONG_MS, True])
@@ -317,9 +304,7 @@ async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(shared
 
 async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: SharingProcesses) -> None:
     ending, other, runs = house.process(), house.process(), GatedRuns()
-    runs.gate.clear()
-    asking = asyncio.create_task(ending.get("k", runs))
-    await runs.began.wait()
+    asking = await runs.begin(ending)
     waiting = asyncio.create_task(other.get("k", runs))
     await until_waiting(other)
     async with asyncio.timeout(PATIENT_S):
@@ -334,9 +319,7 @@ async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: SharingPro
 async def test_who_waited_for_an_absence_holds_it_against_the_newest_block(house: SharingProcesses) -> None:
     """Of another process; and who comes later runs."""
     one, other, runs = house.process(), house.process(), GatedRuns(is_absence=True)
-    runs.gate.clear()
-    asking = asyncio.create_task(one.get("k", runs))
-    await runs.began.wait()
+    asking = await runs.begin(one)
     waiting = asyncio.create_task(other.get("k", runs))
     await until_waiting(other)
     runs.gate.set()

@@ -64,9 +64,7 @@ async def test_whatever_the_store_answers_there_is_an_answer(what: str) -> None:
 async def test_a_store_that_is_back_is_used_again(own_valkey: Store) -> None:
     house = SharingProcesses(own_valkey.url)
     one, other, runs = house.process(), house.process(), GatedRuns()
-    runs.gate.clear()
-    asking = asyncio.create_task(one.get("k", runs))
-    await runs.began.wait()
+    asking = await runs.begin(one)
     own_valkey.kill()
     own_valkey.start()
     # Its lease went with the store's memory; what came of it is handed round all the same.

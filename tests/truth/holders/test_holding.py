@@ -10,8 +10,8 @@ from roundtrip.chain.holders.first_block import NoArchive
 from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.services.holders import sources
-from roundtrip.services.holders.collect import gather_holders
+from roundtrip.services.holder_record import sources
+from roundtrip.services.holder_record.collect import gather_holders
 from roundtrip.services.runtime.book_cache import ReadBounds
 from support import holding_expected as expected
 from support.actors import ETH, Act

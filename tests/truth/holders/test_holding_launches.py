@@ -8,7 +8,7 @@ import pytest
 from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.findings import MAX_FUNDED
-from roundtrip.services.holders import funding as kin
+from roundtrip.services.holder_record import funding as kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, What, deeds_data
 from support.holding import TOKEN, Held, HoldersStage

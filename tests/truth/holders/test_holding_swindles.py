@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.types import Address
-from roundtrip.services.holders import funding
+from roundtrip.services.holder_record import funding
 from roundtrip_development.devnet.deploy import calldata
 from support import holding_expected as expected
 from support.actors import ETH, Act, deeds_data

@@ -85,7 +85,7 @@ def answering(answered: UseCaseAnswer[Any]) -> Handler:
     return handler
 
 
-PLAIN = Operation("double", "Double", "Doubles.", DispatchParams, Doubled, double)
+PLAIN = Operation(double, DispatchParams, Doubled, "double", "Double", "Doubles.")
 SHARED = replace(PLAIN, shared_by=lambda params: params.address)
 POSTED = replace(PLAIN, method="POST", path="/v1/double/{address}")
 

@@ -9,9 +9,9 @@ import msgspec
 from roundtrip.chain.blocks.state_witness import AccountState
 from roundtrip.chain.holders.origins import NothingReached, find_origin
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
-from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.wallets.linked import FirstSeen
+from support.one_batch import OneBatchNode
 from unit.chain.samples import raw
 from unit.venues.network import address
 
@@ -114,7 +114,7 @@ class FundedChain:
 
 
 @dataclass
-class OriginNode:
+class OriginNode(OneBatchNode):
     """Asked, it answers as the chain does, but for what ``said`` says otherwise."""
 
     chain: FundedChain
@@ -134,11 +134,6 @@ class OriginNode:
             text = self.answer_of(call, len(self.trips))
             found.append(self.chain.answer(call) if text is None else text)
         return found
-
-    async def batches(
-        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[Answer] | NodeFault]:
-        raise AssertionError("one trip after another")
 
 
 async def searched(chain: FundedChain, low: int = 0) -> FirstSeen | NothingReached | None:

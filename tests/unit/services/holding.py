@@ -7,7 +7,7 @@ from typing import Any
 from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import HolderColumns, InsiderLedger
 from roundtrip.domain.holders.findings import HolderInputs, KnownWallet
-from roundtrip.services.holders.findings import HolderRecord
+from roundtrip.services.holder_record.findings import HolderRecord
 from roundtrip.store.holders.smart_money import BoardRow, SmartCrowd, WinningClose
 from unit.domain.holding import (
     AT_S,

@@ -336,7 +336,7 @@ class CallCounter(BatchWriter):
         refunds = [self._refunds.popleft() for _ in range(min(MAX_AT_ONCE, len(self._refunds)))]
         # A minute that is over needs no refund; a day does.
         refunds = [
-            _without_past_minute(refund, now_ms)
+            refund if _is_in_window(refund.taken_ms, now_ms) else replace(refund, caller=None)
             for refund in refunds
             if refund.day is not None or _is_in_window(refund.taken_ms, now_ms)
         ]
@@ -431,7 +431,3 @@ def _was_not_executed(fault: Exception) -> bool:
 
 def _is_in_window(taken_ms: int, now_ms: int) -> bool:
     return taken_ms > now_ms - WINDOW_MS
-
-
-def _without_past_minute(refund: RefundedCall, now_ms: int) -> RefundedCall:
-    return refund if _is_in_window(refund.taken_ms, now_ms) else replace(refund, caller=None)

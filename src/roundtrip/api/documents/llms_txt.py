@@ -43,7 +43,7 @@ def llms_txt() -> str:
         "",
         *(f"- Prompt `{prompt.name}`: {prompt.description}" for prompt in PROMPTS),
         "",
-        *(_format_tool(row) for row in tools()),
+        *(f"- `{row.name}`: {row.tool_description()}" for row in tools()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -55,18 +55,10 @@ def _format_endpoint(row: AnyOperation) -> str:
         if row.has_body() or field in row.query
     ]
     parameters = f" ({', '.join(fields)})" if fields else ""
-    return f"- `{row.method} {row.path}`{parameters}: {row.title}.{_format_key_note(row)}"
-
-
-def _format_tool(row: AnyOperation) -> str:
-    return f"- `{row.name}`: {row.tool_description()}"
+    return f"- `{row.method} {row.path}`{parameters}: {row.title}.{' Needs a key.' if row.key else ''}"
 
 
 def _required_flags(row: AnyOperation) -> list[bool]:
     fields = row.params.__struct_encode_fields__
     required = len(fields) - len(row.params.__struct_defaults__)
     return [index < required for index in range(len(fields))]
-
-
-def _format_key_note(row: AnyOperation) -> str:
-    return " Needs a key." if row.key else ""

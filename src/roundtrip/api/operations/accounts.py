@@ -80,9 +80,8 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         my_mite,
         title="My account",
         description=(
-            "Returns the key's account: public name, wallet, level, accuracy, agent tag, limits, calls "
-            "left today, and its live keys by their first eight characters. Counts against the minute "
-            "only."
+            "Returns the key's account: public name, wallet, level, accuracy, agent tag, limits, calls left "
+            "today, and its live keys by their first eight characters. Counts against the minute only."
         ),
         counts="minute",
     ),
@@ -92,8 +91,7 @@ ACCOUNTS: tuple[AnyOperation, ...] = (
         title="Paid calls",
         description=(
             "Returns the paid calls that the key's account has left, whether and how you can pay, and the "
-            "limits without paying. Every key is free up to its daily limit. Counts against the minute "
-            "only."
+            "limits without paying. Every key is free up to its daily limit. Counts against the minute only."
         ),
         path="/v1/credits",
         on_mcp=False,

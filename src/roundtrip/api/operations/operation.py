@@ -1,8 +1,8 @@
 """One row of the table of operations."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -13,6 +13,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 
 P = TypeVar("P", bound=msgspec.Struct)
 A = TypeVar("A", bound=msgspec.Struct)
+Q = ParamSpec("Q")
 Method = Literal["GET", "POST", "DELETE"]
 LINES = "application/x-ndjson"
 """The media type of one JSON object a line."""
@@ -46,6 +47,9 @@ class HandlerCall(Generic[P]):
         return self.account
 
 
+Runner = Callable[[HandlerCall[P]], Awaitable[UseCaseAnswer[Any]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[P, A]):
     """One capability of the service. ``name`` is the tool's name; ``on_mcp`` False: HTTP only.
@@ -72,12 +76,12 @@ class Operation(Generic[P, A]):
     ``rewritten``: the type of what it returns, with fields that are not listed; None: that of ``params``.
     """
 
-    name: str
-    title: str
-    description: str
+    handler: Runner[P]
     params: type[P]
     answer: type[A]
-    handler: Callable[[HandlerCall[P]], Awaitable[UseCaseAnswer[Any]]]
+    name: str = ""
+    title: str = ""
+    description: str = ""
     method: Method = "GET"
     path: str | None = None
     key: bool = False
@@ -171,65 +175,39 @@ Handler = Callable[[Context, P], Awaitable[UseCaseAnswer[A]]]
 AccountHandler = Callable[[Context, P, Account], Awaitable[UseCaseAnswer[A]]]
 
 
-class Options(TypedDict, total=False):
-    """Fields of ``Operation`` by their names there."""
+def _for_service(
+    make: Callable[Concatenate[Runner[P], type[P], type[A], Q], Operation[P, A]],
+) -> Callable[Concatenate[Handler[P, A], Q], Operation[P, A]]:
+    """``make`` with a use case's function in place of its runner and its types."""
 
-    method: Method
-    path: str
-    ignores_key: bool
-    writes: bool
-    counts: Literal["day", "minute", "never"]
-    bad_params: str
-    tool_requires: tuple[str, ...]
-    query: tuple[str, ...]
-    path_answer: type[msgspec.Struct]
-    errors: tuple[str, ...]
-    needs_one_of: tuple[str, ...]
-    destroys: bool
-    has_own_place: bool
-    repeatable: bool
-    lane: Lane
-    takes_min_block: bool
-    each: AnyOperation
-    streams: bool
-    from_replica: bool
-    rewrite: Callable[[Mapping[str, object], int | None], Mapping[str, object]]
-    rewritten: type[msgspec.Struct]
+    def make_operation(handler: Handler[P, A], /, *args: Q.args, **fields: Q.kwargs) -> Operation[P, A]:
+        params, answer = read_types(handler)
+        row = make(lambda call: handler(call.ctx, call.params), params, answer, *args, **fields)
+        return replace(row, name=row.name or handler.__name__)
+
+    return make_operation
 
 
-def service_operation(
-    handler: Handler[P, A],
-    name: str = "",
-    title: str = "",
-    description: str = "",
-    shared_by: Callable[[P], str] | None = None,
-    on_mcp: bool = True,
-    **options: Unpack[Options],
-) -> Operation[P, A]:
-    """The operation that runs ``handler``, with its types and, unless ``name`` is given, its name."""
-    params, answer = read_types(handler)
-    return Operation(
-        name or handler.__name__, title, description, params, answer,
-        lambda call: handler(call.ctx, call.params), shared_by=shared_by, on_mcp=on_mcp,
-        **options,
-    )  # fmt: skip
+def _for_account(
+    make: Callable[Concatenate[Runner[P], type[P], type[A], Q], Operation[P, A]],
+) -> Callable[Concatenate[AccountHandler[P, A], Q], Operation[P, A]]:
+    """The same for a function of the caller's account: it needs a key."""
+
+    def make_operation(
+        handler: AccountHandler[P, A], /, *args: Q.args, **fields: Q.kwargs
+    ) -> Operation[P, A]:
+        params, answer = read_types(handler)
+        row = make(lambda call: handler(call.ctx, call.params, call.owner()), params, answer, *args, **fields)
+        return replace(row, name=row.name or handler.__name__, key=True)
+
+    return make_operation
 
 
-def account_operation(
-    handler: AccountHandler[P, A],
-    name: str = "",
-    title: str = "",
-    description: str = "",
-    on_mcp: bool = True,
-    **options: Unpack[Options],
-) -> Operation[P, A]:
-    """The same for a handler of the caller's account: it needs a key."""
-    params, answer = read_types(handler)
-    return Operation(
-        name or handler.__name__, title, description, params, answer,
-        lambda call: handler(call.ctx, call.params, call.owner()), key=True, on_mcp=on_mcp,
-        **options,
-    )  # fmt: skip
+service_operation = _for_service(Operation)
+"""The operation that runs a use case, with its types and, unless ``name`` is given, its name. Its other
+parameters are the fields of ``Operation``."""
+account_operation = _for_account(Operation)
+"""The same for a use case of the caller's account."""
 
 
 def read_types(handler: Callable[..., object]) -> tuple[Any, Any]:

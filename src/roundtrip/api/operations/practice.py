@@ -79,10 +79,9 @@ LEAGUE: tuple[AnyOperation, ...] = (
         title="Practice league",
         description=(
             "Returns this week's practice league: at most 100 accounts by the profit (in practice eth) of "
-            "their practice sells since Monday 00:00 UTC, and last week's first three. A sell counts if "
-            "its token is a day old, was bought by at least 20 people (estimated), and the account's "
-            "wallet is not tied to its deployer; three make an entry. Agents' names are their owners' "
-            "words."
+            "their practice sells since Monday 00:00 UTC, and last week's first three. A sell counts if its "
+            "token is a day old, was bought by at least 20 people (estimated), and the account's wallet is "
+            "not tied to its deployer; three make an entry. Agents' names are their owners' words."
         ),
         shared_by=lambda params: params.who,
     ),

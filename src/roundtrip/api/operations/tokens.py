@@ -39,10 +39,9 @@ _CHECK = service_operation(
     name="check_token",
     title="Check a token",
     description=(
-        "Buys the token with 0.1 eth and sells it straight back, and again later, inside a simulation "
-        "of the latest block: whether you can sell it, now and within a day, and what the round trip "
-        "costs. Nothing is sent on the chain. Level unknown means that it could not find out: treat it "
-        "as a no."
+        "Buys the token with 0.1 eth and sells it straight back, and again later, inside a simulation of the "
+        "latest block: whether you can sell it, now and within a day, and what the round trip costs. Nothing "
+        "is sent on the chain. Level unknown means that it could not find out: treat it as a no."
     ),
     lane="checks",
     path="/v1/check/{address}",
@@ -92,9 +91,8 @@ TOKENS: tuple[AnyOperation, ...] = (
         title="Past verdicts of a token",
         description=(
             "Returns how the verdict of a token changed from one stored check to the next: code, level, "
-            "loss, block, and what changed. A loss counts as changed from one percent on. It makes no "
-            "check, and has only checks of the usual size. A block of an old check may have left the "
-            "chain since."
+            "loss, block, and what changed. A loss counts as changed from one percent on. It makes no check, "
+            "and has only checks of the usual size. A block of an old check may have left the chain since."
         ),
         path="/v1/check/{address}/history",
         on_mcp=False,
@@ -107,9 +105,8 @@ TOKENS: tuple[AnyOperation, ...] = (
         description=(
             "Returns who holds a token: the ten biggest holders, launch snipers and bundles, what the "
             "deployer did, and which winning wallets hold it, from the token's transfers and pool trades "
-            "since its first block. Status reading: a busy token, only its launch is there yet; ask again "
-            "in half a minute. Shares are of the "
-            "total supply."
+            "since its first block. Status reading: a busy token, only its launch is there yet; ask again in "
+            "half a minute. Shares are of the total supply."
         ),
         path_answer=Holders,
         lane="checks",
@@ -141,10 +138,9 @@ TOKENS: tuple[AnyOperation, ...] = (
         smart_money,
         title="Smart money",
         description=(
-            "Returns wallets of the winners boards (24h, 7d, 30d, all) that hold the token, with rank, "
-            "entry and best closed trade, and how many winners bought it and sold all. Only wallets in "
-            "profit rank; past profit does not predict the next trade. Statuses are those of "
-            "token_holders."
+            "Returns wallets of the winners boards (24h, 7d, 30d, all) that hold the token, with rank, entry "
+            "and best closed trade, and how many winners bought it and sold all. Only wallets in profit "
+            "rank; past profit does not predict the next trade. Statuses are those of token_holders."
         ),
         lane="checks",
         shared_by=lambda params: str(params.token()),

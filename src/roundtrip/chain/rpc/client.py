@@ -274,7 +274,7 @@ class Node:
     async def _send_measured(
         self, calls: Sequence[RpcCall], body: bytes, meter: Meter | None, timeout_s: float
     ) -> bytes:
-        measures, sort = self.measures, _sort_of(calls)
+        measures, sort = self.measures, SORTS[any(call.method == "eth_simulateV1" for call in calls)]
         started, ended = time.perf_counter(), "failed"
         with measures.span("node", sort) as span:
             try:
@@ -372,10 +372,6 @@ def _raise_unless_faults(outcomes: Sequence[list[Answer] | BaseException]) -> li
 
 SORTS = ("reads", "simulations")
 """The kinds of trips to a node that are measured apart: simulations take much longer."""
-
-
-def _sort_of(calls: Sequence[RpcCall]) -> str:
-    return SORTS[any(call.method == "eth_simulateV1" for call in calls)]
 
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")

@@ -147,7 +147,7 @@ class CallComparer:
             return f"{where} has {len(recorded)} calls, and a check sends {len(calls)}"
         for number, (entry, recorded_entry) in enumerate(zip(entries(calls), recorded, strict=True), 1):
             if _canonical(entry) != _canonical(recorded_entry):
-                path = first_difference(_through_json(entry), recorded_entry)
+                path = first_difference(msgspec.json.decode(msgspec.json.encode(entry)), recorded_entry)
                 return f"{where}, call {number} ({entry['method']}) differs at {path}"
             self.calls += 1
         return None
@@ -155,10 +155,6 @@ class CallComparer:
 
 def _canonical(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
-
-
-def _through_json(value: object) -> object:
-    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 _MAX_PATH = 80

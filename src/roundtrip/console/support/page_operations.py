@@ -2,36 +2,34 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from roundtrip.api.operations.operation import (
     A,
     AccountHandler,
     Handler,
     Operation,
-    Options,
     P,
     account_operation,
     read_types,
     service_operation,
 )
 
-
-def page_operation(
-    handler: Handler[P, A],
-    name: str = "",
-    shared_by: Callable[[P], str] | None = None,
-    **options: Unpack[Options],
-) -> Operation[P, A]:
-    """The operation that runs ``handler`` for pages alone."""
-    return service_operation(handler, name, shared_by=shared_by, on_mcp=False, **options)
+H = TypeVar("H")
+Q = ParamSpec("Q")
 
 
-def own_operation(
-    handler: AccountHandler[P, A], name: str = "", **options: Unpack[Options]
-) -> Operation[P, A]:
-    """The same for a handler of the visitor's account."""
-    return account_operation(handler, name, on_mcp=False, **options)
+def _for_pages(
+    make: Callable[Concatenate[H, Q], Operation[P, A]],
+) -> Callable[Concatenate[H, Q], Operation[P, A]]:
+    """``make`` for operations that are no tools."""
+    return lambda handler, /, *args, **fields: replace(make(handler, *args, **fields), on_mcp=False)
+
+
+page_operation = _for_pages(service_operation)
+"""The operation that runs a use case for pages alone."""
+own_operation = _for_pages(account_operation)
+"""The same for a use case of the visitor's account."""
 
 
 def page_variant(row: Operation[P, Any], handler: Handler[P, A]) -> Operation[P, A]:

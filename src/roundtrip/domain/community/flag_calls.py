@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from roundtrip.domain.base.types import BPS
-
 Kind = Literal["runs", "drains", "dead"]
 KINDS: tuple[Kind, ...] = ("runs", "drains", "dead")
 State = Literal["open", "seen", "proved", "failed", "void"]
@@ -201,8 +199,3 @@ class FlagScore:
         chance = self.by_chance * self.decided // self.drawn
         lead = self.proved - chance
         return lead > 0 and lead * lead >= self.proved + chance
-
-
-def gone_bps(gone: int, whole: int) -> int:
-    """The part that left, in hundredths of a percent, at most all of it."""
-    return min(BPS, gone * BPS // whole)

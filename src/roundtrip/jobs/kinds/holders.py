@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import parse_address
 from roundtrip.jobs.engine.worker import Effect, NotYet
-from roundtrip.services.holders import book_reader
+from roundtrip.services.holder_record import book_reader
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs

@@ -34,9 +34,8 @@ def tx_in_a_block(transaction: MinedPayment | SentTransaction | None) -> MinedPa
     if transaction is None:
         raise CallerFault(
             "no_such_tx",
-            "The chain does not know this transaction: it was never sent on this chain, was "
-            "dropped, or is too "
-            f"new. {_NOTHING}",
+            "The chain does not know this transaction: it was never sent on this chain, was dropped, or is "
+            f"too new. {_NOTHING}",
         )
     if isinstance(transaction, SentTransaction):
         raise CallerFault(
@@ -67,9 +66,8 @@ def not_final(ctx: Context, payment: MinedPayment) -> CallerFault:
     """The error for a payment in a block that may still be reorged out."""
     return CallerFault(
         "no_such_tx",
-        f"The transaction is in block {payment.block_number:,}, which is not final yet: the newest "
-        f"final block "
-        f"is {payment.finalized.number:,}. {_NOTHING} Send the hash again in "
+        f"The transaction is in block {payment.block_number:,}, which is not final yet: the newest final "
+        f"block is {payment.finalized.number:,}. {_NOTHING} Send the hash again in "
         f"{_time_to_final(ctx, payment)}.",
     )
 
@@ -99,9 +97,8 @@ def why_none(
     if amount_raw:
         paid = plain_decimal(amount_raw, USDG_DECIMALS)
         return (
-            f"{paid} usdg is less than the price of one call: 1 usdg buys "
-            f"{ctx.payments.calls_per_usdg:,} calls. "
-            "Payments of several transactions do not add up."
+            f"{paid} usdg is less than the price of one call: 1 usdg buys {ctx.payments.calls_per_usdg:,} "
+            "calls. Payments of several transactions do not add up."
         )
     span_by_address = {span.address: span for span in spans}
     transfers = [t for _, t in payment.transfers if t.amount_raw and t.sender != t.recipient]

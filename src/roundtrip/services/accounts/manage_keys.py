@@ -198,9 +198,8 @@ async def make_own_key(ctx: Context, params: NewKeyParams, account: Account) -> 
             raise
         raise CallerFault(
             "bad_signature",
-            "No key was made: the signature is not from this account's wallet, has expired, or "
-            "already made a "
-            "key. Sign the text again; each signature makes one key.",
+            "No key was made: the signature is not from this account's wallet, has expired, or already made "
+            "a key. Sign the text again; each signature makes one key.",
         ) from None
     return UseCaseAnswer(NewKey(response.answer.key, key_params.cleaned_label()), meter=response.meter)
 

@@ -86,9 +86,8 @@ class Moving(msgspec.Struct, frozen=True, rename="camel"):
     crowd: Annotated[
         int,
         says(
-            "Estimate of different people among the buyers: wallets with one funder count "
-            "once; of new wallets with a funder that is new, an exchange or unknown, ten count "
-            "as one."
+            "Estimate of different people among the buyers: wallets with one funder count once; of new "
+            "wallets with a funder that is new, an exchange or unknown, ten count as one."
         ),
     ]
     launched_at: Annotated[

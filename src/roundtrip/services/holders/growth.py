@@ -8,10 +8,10 @@ import msgspec
 from roundtrip.domain.base.figures import format_count
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.holders.book import HolderBook
+from roundtrip.services.holder_record.findings import HolderRecord
 from roundtrip.services.support.answer_fields import says
 from roundtrip.services.support.index_reader import when
 
-from .findings import HolderRecord
 from .present import common_fields, count_growth
 from .schema import Bps, Growth, OfHolders
 from .text import status_text

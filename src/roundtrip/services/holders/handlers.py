@@ -6,8 +6,8 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.figures import format_count, format_eth
-from roundtrip.services.holders.collect import gather_holders
-from roundtrip.services.holders.findings import HolderFindings, HolderRecord, summarize
+from roundtrip.services.holder_record.collect import gather_holders
+from roundtrip.services.holder_record.findings import HolderFindings, HolderRecord, summarize
 from roundtrip.services.holders.growth import HolderGrowth, present_growth
 from roundtrip.services.holders.insiders import keep_insiders
 from roundtrip.services.holders.launch_bundle import LaunchBundle, present_launch_bundle

@@ -11,9 +11,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import LaunchBuy
 from roundtrip.domain.holders.findings import MIN_BUNDLE, Bundle, Tag
+from roundtrip.services.holder_record.findings import HolderFindings, HolderRecord, funders_unknown, summarize
 from roundtrip.services.support.answer_fields import WalletAddress, says
 
-from .findings import HolderFindings, HolderRecord, funders_unknown, summarize
 from .present import MAX_LISTED, common_fields, launch_answer
 from .schema import Bps, LaunchTime, OfHolders, PurseNumber
 from .text import (

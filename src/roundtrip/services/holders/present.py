@@ -14,10 +14,16 @@ from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.domain.holders.findings import HolderInputs, RankedHolder
 from roundtrip.domain.holders.purses import count_purses
 from roundtrip.domain.holders.ties import ties
+from roundtrip.services.holder_record.findings import (
+    HolderFindings,
+    HolderRecord,
+    funders_unknown,
+    launches_bought,
+    summarize,
+)
 from roundtrip.services.support.index_reader import eth, when
 from roundtrip.store.holders.smart_money import BoardRow, WinningClose
 
-from .findings import HolderFindings, HolderRecord, funders_unknown, launches_bought, summarize
 from .schema import (
     BiggestWin,
     BundleAnswer,

@@ -373,9 +373,8 @@ class OfHolders(IndexAnswer, frozen=True, rename="camel"):
     status: Annotated[
         ReadStatus,
         says(
-            "complete: every transfer was read. reading: a busy token, not all is known "
-            "yet; ask again in half a minute. partial: counts are a floor, and text says "
-            "why."
+            "complete: every transfer was read. reading: a busy token, not all is known yet; ask again in "
+            "half a minute. partial: counts are a floor, and text says why."
         ),
     ]
     token: Annotated[HeldToken, says("The token.")]

@@ -9,11 +9,16 @@ from roundtrip.domain.holders.balance_drift import sum_balances
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds
 from roundtrip.domain.holders.findings import Bundle, Shares
+from roundtrip.services.holder_record.findings import (
+    HolderFindings,
+    HolderRecord,
+    Why,
+    funders_unknown,
+    launches_bought,
+)
 from roundtrip.services.support.answer_fields import scam_text
 from roundtrip.services.support.index_reader import quote_token
 from roundtrip.store.index.tokens import Label
-
-from .findings import HolderFindings, HolderRecord, Why, funders_unknown, launches_bought
 
 _PERCENT_BPS = BPS // 100
 

@@ -9,8 +9,8 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.liquidity.depth import TokenPositions
-from roundtrip.services.holders.collect import gather_holders
-from roundtrip.services.holders.findings import AccountTags, HolderRecord, tag_accounts
+from roundtrip.services.holder_record.collect import gather_holders
+from roundtrip.services.holder_record.findings import AccountTags, HolderRecord, tag_accounts
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.base import Contracts
 

@@ -123,9 +123,8 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
     whose: Annotated[
         str | None,
         says(
-            "The wallet that paid and got are about: the sender, or the account whose "
-            "operation it carried. null: it carried operations of several accounts, see "
-            "others."
+            "The wallet that paid and got are about: the sender, or the account whose operation it carried. "
+            "null: it carried operations of several accounts, see others."
         ),
     ]
     paid: Annotated[list[AssetAmount], says("What left that wallet, without the fee.")]
@@ -133,9 +132,8 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
     eth_by: Annotated[
         EthBy,
         says(
-            "How the eth in paid and got is known. balance: measured over the whole block. "
-            "events: from the value sent and the logs; eth that contracts handed out or "
-            "back is missing."
+            "How the eth in paid and got is known. balance: measured over the whole block. events: from the "
+            "value sent and the logs; eth that contracts handed out or back is missing."
         ),
     ]
     incomplete: Annotated[
@@ -158,8 +156,7 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
     reverts: Annotated[
         str | None,
         says(
-            "Why it failed, as its contracts say. null: it did not fail, or the reason "
-            "is not known. "
+            "Why it failed, as its contracts say. null: it did not fail, or the reason is not known. "
             f"{WRITTEN}"
         ),
     ]

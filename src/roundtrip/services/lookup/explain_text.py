@@ -342,15 +342,11 @@ def describe_call(texts: StepsText, sent: SentTransaction, state: CallState) -> 
     known, verb = find_known_call(sent.data), _CALL[state]
     if known is not None:
         return f"{sent.sender} {verb} {known.name} on {target}{paid}."
-    selector = _read_selector(sent)
+    selector = "0x" + sent.data[:4].hex()
     if target != sent.to:
         return f"{sent.sender} {verb} {target}{paid} (function selector {selector})."
     unknown = "contract" if texts.is_contract else "address"
     return f"{sent.sender} {verb} the unknown {unknown} {sent.to}{paid} (function selector {selector})."
-
-
-def _read_selector(sent: SentTransaction) -> str:
-    return "0x" + sent.data[:4].hex()
 
 
 def _describe_strange_swaps(count: int, unasked: int) -> str:

@@ -123,7 +123,8 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
             ctx, record.at, query, record.pool, record.pool_label, record.pool_launch, record.record
         )
     if record.launch is not None:
-        return _answer_launch(ctx, query, record, record.launch, label)
+        asset = f"{describe_asset(ctx, label)} is a token from the launchpad."
+        return _answer_token(ctx, query, record, label, asset, describe_launch(record.launch, record.record))
     if address in _KEYLESS:
         return build_answer(ctx, record.at, query, "nothing", [_KEYLESS[address]], address)
     if is_precompile(address):
@@ -139,21 +140,8 @@ async def identify_address(ctx: Context, query: str, address: Address, meter: Me
         sentences = [f"It is {machinery}, one of the contracts that this service trusts."]
         return build_answer(ctx, record.at, query, "contract", sentences, address)
     if label.decimals is not None and label.supply_raw is not None and len(balance) >= abi.WORD:
-        sentences = [
-            _describe_no_launch(describe_asset(ctx, label), record.at, head),
-            BY_ADDRESS,
-            _describe_removals(record.removals),
-        ]
-        return build_answer(
-            ctx,
-            record.at,
-            query,
-            "token",
-            sentences,
-            address,
-            token=present_token(label),
-            removals=[present_removal(removal) for removal in record.removals],
-        )
+        no_launch = _describe_no_launch(describe_asset(ctx, label), record.at, head)
+        return _answer_token(ctx, query, record, label, no_launch, BY_ADDRESS)
     sentences = [f"{address} is a contract that we do not know. It does not answer as a token."]
     return build_answer(ctx, record.at, query, "contract", sentences, address)
 
@@ -198,23 +186,20 @@ async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
     )
 
 
-def _answer_launch(
-    ctx: Context, query: str, record: _AddressRecord, launch: LaunchFound, label: Label
+def _answer_token(
+    ctx: Context, query: str, record: _AddressRecord, label: Label, *sentences: str
 ) -> LookUpAnswer:
-    sentences = [
-        f"{describe_asset(ctx, label)} is a token from the launchpad.",
-        describe_launch(launch, record.record),
-        _describe_removals(record.removals),
-    ]
+    """``sentences``: what comes before its removals of liquidity."""
+    launch = record.launch
     return build_answer(
         ctx,
         record.at,
         query,
         "token",
-        sentences,
+        [*sentences, _describe_removals(record.removals)],
         label.address,
         token=present_token(label),
-        launch=present_launch(ctx, launch, record.record),
+        launch=None if launch is None else present_launch(ctx, launch, record.record),
         removals=[present_removal(removal) for removal in record.removals],
     )
 

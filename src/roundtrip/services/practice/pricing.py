@@ -24,12 +24,8 @@ from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal_code
 from roundtrip.domain.trade.text import failure_clause
 from roundtrip.services.engine.token_check import check_token, start_check
-from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import ETH_DECIMALS, Pays
-from roundtrip.services.trade.final_run import FinalRun, final_run
-from roundtrip.services.trade.prepare import sentence, symbol
-from roundtrip.services.trade.rehearsal import (
+from roundtrip.services.rehearsal.final_run import FinalRun, final_run
+from roundtrip.services.rehearsal.rehearsal import (
     Amounts,
     Rehearsals,
     best_buy,
@@ -40,9 +36,11 @@ from roundtrip.services.trade.rehearsal import (
     sells,
     tradable,
 )
-from roundtrip.services.trade.simulate import short_check
-from roundtrip.services.trade.simulation_answer import TradeVerdict
-from roundtrip.services.trade.trade_builder import Holdings, RehearsedTrade, TradeBuilder
+from roundtrip.services.rehearsal.trade_builder import Holdings, RehearsedTrade, TradeBuilder
+from roundtrip.services.rehearsal.verdict import TradeVerdict, sentence, short_check, symbol
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.money import ETH_DECIMALS, Pays
 from roundtrip.services.valuation.holding_sells import NO_SELL
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.practice.practice import Slot

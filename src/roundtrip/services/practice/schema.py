@@ -10,19 +10,19 @@ from roundtrip.domain.base.figures import format_amount
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.practice.practice import SellsBack
+from roundtrip.services.rehearsal.verdict import TradeVerdict
 from roundtrip.services.support.answer_fields import (
     QUOTED,
     AnswerText,
     BaseUnits,
     BlockHash,
     ChainId,
+    TokenField,
     VenueAt,
     says,
 )
 from roundtrip.services.support.index_reader import TokenNamed
 from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS
-from roundtrip.services.trade.prepare import TokenField
-from roundtrip.services.trade.simulation_answer import TradeVerdict
 
 Eth = Annotated[str, says("Practice eth, a plain decimal number.")]
 Tokens = Annotated[str, says("Whole tokens, a plain decimal number.")]
@@ -31,7 +31,7 @@ Tokens = Annotated[str, says("Whole tokens, a plain decimal number.")]
 class PracticeBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What to buy, and with how much."""
 
-    token: Annotated[TokenField, says("The token's address, 0x and 40 hex digits.")]
+    token: TokenField
     eth: Annotated[
         str,
         msgspec.Meta(
@@ -44,7 +44,7 @@ class PracticeBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 class PracticeSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What to sell, and how much of it."""
 
-    token: Annotated[TokenField, says("The token's address, 0x and 40 hex digits.")]
+    token: TokenField
     percent: Annotated[
         float,
         msgspec.Meta(

@@ -65,9 +65,8 @@ class AlertRow(msgspec.Struct, frozen=True):
     verb: Annotated[
         AlertVerb | None,
         says(
-            "What happened. verdict: a check's verdict changed; retracted: a reorg "
-            "removed it from the chain. "
-            "null: does not apply."
+            "What happened. verdict: a check's verdict changed; retracted: a reorg removed it from the "
+            "chain. null: does not apply."
         ),
     ]
     wallet: Annotated[str | None, says("The wallet that did it. null: does not apply.")]

@@ -29,6 +29,8 @@ def says(description: str) -> msgspec.Meta:
     return msgspec.Meta(description=description)
 
 
+TokenField = Annotated[AddressText, says("The token's address, 0x and 40 hex digits.")]
+"""A parameter that names the token."""
 ChainId = Annotated[int, says("Id of the chain; Robinhood Chain is 4663.")]
 TokenAddress = Annotated[str, says("The token's address.")]
 WalletAddress = Annotated[str, says("The wallet.")]
@@ -81,12 +83,7 @@ def read_address(text: str, name: str = "address", code: str = "bad_address") ->
 class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The wallet to read."""
 
-    address: Annotated[
-        str,
-        msgspec.Meta(
-            pattern="^0x[0-9a-fA-F]{40}$", description="The wallet's address, 0x and 40 hex digits."
-        ),
-    ]
+    address: Annotated[AddressText, says("The wallet's address, 0x and 40 hex digits.")]
 
     def wallet(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""
@@ -96,10 +93,7 @@ class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TokenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which token."""
 
-    address: Annotated[
-        str,
-        msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address, 0x and 40 hex digits."),
-    ]
+    address: TokenField
 
     def token(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""

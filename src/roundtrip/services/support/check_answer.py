@@ -81,9 +81,8 @@ class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     method: Annotated[
         Literal["simulated_trade", "curve_math", "pool_quote"],
         says(
-            "simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and "
-            "the curve's verified formula for the sell. pool_quote: quoted both ways "
-            "through the pool."
+            "simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and the curve's "
+            "verified formula for the sell. pool_quote: quoted both ways through the pool."
         ),
     ]
     paid: Annotated[PaidAnswer, says("What the buy paid.")]
@@ -97,9 +96,8 @@ class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     round_trip_loss_bps: Annotated[
         int | None,
         says(
-            "Loss of buying and selling straight back, in hundredths of a percent of what "
-            "was paid. null: not measured, for example because the sell did not go "
-            "through."
+            "Loss of buying and selling straight back, in hundredths of a percent of what was paid. null: "
+            "not measured, for example because the sell did not go through."
         ),
     ]
     fees_bps: Annotated[

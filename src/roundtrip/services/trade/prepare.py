@@ -14,41 +14,17 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.calls import PLENTY_WEI
-from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ParamFault
-from roundtrip.domain.base.figures import format_about, format_amount, format_eth, format_percent
+from roundtrip.domain.base.figures import format_percent
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check import verdict_text
-from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
-from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
+from roundtrip.domain.trade.judge import code_of_loss, level_of, refusal_code
 from roundtrip.services.engine.token_check import open_check, prepare_inputs
-from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import (
-    AddressText,
-    BaseUnits,
-    Symbol,
-    TokenAddress,
-    VenueAt,
-    at,
-    read_address,
-    says,
-)
-from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import (
-    DECIMAL_PATTERN,
-    ETH_DECIMALS,
-    USDG_DECIMALS,
-    AssetAmount,
-    Pays,
-    amount,
-    parse_amount,
-    pays,
-)
-from roundtrip.services.trade import trade_builder
-from roundtrip.services.trade.final_run import MAX_SLIPPAGE_BPS, FinalRun, final_run
-from roundtrip.services.trade.rehearsal import (
+from roundtrip.services.rehearsal import trade_builder
+from roundtrip.services.rehearsal.final_run import MAX_SLIPPAGE_BPS, FinalRun, final_run
+from roundtrip.services.rehearsal.rehearsal import (
     NO_LIQUIDITY,
     Rehearsals,
     all_dry,
@@ -65,10 +41,39 @@ from roundtrip.services.trade.rehearsal import (
     with_smaller_buy,
     with_smaller_sell,
 )
-from roundtrip.services.trade.simulate import sell_back, short_check
-from roundtrip.services.trade.simulation_answer import SellBack, ShortCheck, TradeVerdict
-from roundtrip.services.trade.trade_builder import DECIMALS, NotEnough, RehearsedTrade, Side, TradeBuilder
-from roundtrip.venues.base import quote_name
+from roundtrip.services.rehearsal.trade_builder import DECIMALS, NotEnough, RehearsedTrade, Side, TradeBuilder
+from roundtrip.services.rehearsal.verdict import (
+    ShortCheck,
+    TradeVerdict,
+    money_text,
+    sentence,
+    short_check,
+    symbol,
+)
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.support.answer_fields import (
+    AddressText,
+    BaseUnits,
+    Symbol,
+    TokenAddress,
+    TokenField,
+    VenueAt,
+    at,
+    read_address,
+    says,
+)
+from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.money import (
+    DECIMAL_PATTERN,
+    ETH_DECIMALS,
+    AssetAmount,
+    Pays,
+    amount,
+    parse_amount,
+    pays,
+)
+from roundtrip.services.trade.simulate import sell_back
+from roundtrip.services.trade.simulation_answer import SellBack
 
 Slippage = Annotated[
     int,
@@ -78,7 +83,6 @@ Slippage = Annotated[
         description="How much less than rehearsed the swap accepts, in hundredths of a percent: 100 is 1 %.",
     ),
 ]
-TokenField = Annotated[AddressText, says("The token's address, 0x and 40 hex digits.")]
 WalletField = Annotated[AddressText, says("The wallet that will sign.")]
 
 
@@ -135,10 +139,6 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
             message = 'Give amount, such as "1.5" or "all", or percent, such as 50.'
             raise ParamFault("bad_input", message)
         return Decimal(100) if self.amount == "all" else None
-
-
-def _read_field(text: str, name: str) -> Address:
-    return read_address(text, name, "bad_input")
 
 
 class TokenOf(msgspec.Struct, frozen=True):
@@ -405,24 +405,8 @@ def _code(builder: TradeBuilder, final: FinalRun) -> str:
     return code_of_loss(max(final.impact_bps or 0, final.lost_bps or 0), builder.ctx.policy)
 
 
-def symbol(builder: TradeBuilder) -> str | None:
-    """The token's symbol, cleaned for display."""
-    data = builder.buy_round.data.facts.symbol_data
-    return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
-
-
 def _amount(builder: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
     return amount(raw, asset, builder.decimals, symbol(builder), builder.ctx.contracts)
-
-
-def money_text(builder: TradeBuilder, asset: Address, raw: int) -> str:
-    """An amount of an asset in a sentence: ``0.1234 eth``, ``1,234 usdg``, ``1,234 tokens``."""
-    asset_name = quote_name(asset, builder.ctx.contracts)
-    if asset_name in ("eth", "weth"):
-        return format_eth(raw)
-    if asset_name == "usdg":
-        return f"{format_amount(raw, USDG_DECIMALS)} usdg"
-    return f"{format_about(raw, builder.decimals)} tokens"
 
 
 def _expected_amount(builder: TradeBuilder, final: FinalRun) -> ExpectedAmount:
@@ -489,26 +473,3 @@ def _kept_sentences(builder: TradeBuilder, final: FinalRun) -> list[str]:
 def _gas_wei(final: FinalRun) -> int:
     ran = final.done.ran
     return sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
-
-
-def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> str:
-    """The verdict's sentence. ``refused``: the code with which a buy is refused; None: it is not."""
-    finding, ran, policy = final.exit, final.done.ran, builder.ctx.policy
-    if finding is None:
-        venue = final.done.written.place.venue
-        arrived = money_text(builder, builder.comes_in(venue), final.done.came_raw)
-        impact = "" if final.impact_bps is None else trade_text.impact(final.impact_bps, "sell")
-        is_lossy = final.lost_bps is not None and code_of_loss(final.lost_bps, policy) != "ok"
-        less = f", worth {format_percent(final.lost_bps or 0)} less than what it spends" if is_lossy else ""
-        way = f" {trade_text.by_second_route(venue.traits.second_route)}" if builder.second_route else ""
-        return f"It goes through and brings {arrived}{less}{impact}.{way}"
-    is_same = refused in (None, finding.code)
-    if is_same:
-        text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)
-    elif checked.verdict.level in ("danger", "unknown"):
-        text = f"A check of the token says: {checked.verdict.text}"
-    else:
-        text = verdict_text.unproven(
-            finding.missing or Missing("token", "we could not prove a sell of what it buys")
-        )
-    return text

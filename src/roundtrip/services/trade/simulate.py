@@ -18,11 +18,10 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Evidence, Missing
-from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.price import quote_decimals, quote_in_wei
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import stops_selling
-from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.check.verdict_text import sell_reason_text
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import (
@@ -40,8 +39,18 @@ from roundtrip.domain.trade.judge import (
 )
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.check_run import try_sells
+from roundtrip.services.rehearsal.rehearsal import find_tokens_reason
+from roundtrip.services.rehearsal.sell_back import (
+    SellBackResult,
+    brought_token,
+    exit_gas,
+    other_venues_gas,
+    sell_all,
+    worth_wei,
+)
+from roundtrip.services.rehearsal.verdict import ShortCheck, TradeVerdict, short_check
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import VerdictAnswer, at
+from roundtrip.services.support.answer_fields import at
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import (
     ETH_DECIMALS,
@@ -53,24 +62,8 @@ from roundtrip.services.support.money import (
     symbol_of,
 )
 from roundtrip.services.trade.own_gas import describe_own_gas, run_with_own_gas
-from roundtrip.services.trade.sell_back import (
-    SellBackResult,
-    brought_token,
-    exit_gas,
-    other_venues_gas,
-    sell_all,
-    worth_wei,
-)
 from roundtrip.services.trade.simulate_params import SimulateParams
-from roundtrip.services.trade.simulation_answer import (
-    ApprovalAnswer,
-    CallOutcomeAnswer,
-    SellBack,
-    ShortCheck,
-    Simulation,
-    TradeVerdict,
-    find_tokens_reason,
-)
+from roundtrip.services.trade.simulation_answer import ApprovalAnswer, CallOutcomeAnswer, SellBack, Simulation
 from roundtrip.services.trade.touched_assets import (
     TOO_DEAR,
     GasBudget,
@@ -92,13 +85,6 @@ from roundtrip.services.trade.wallet_run import (
 from roundtrip.venues.base import Call, Contracts, quote_name
 
 _MONEY_DECIMALS = {"eth": ETH_DECIMALS, "weth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
-
-
-def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> ShortCheck:
-    """The check's verdict and flags."""
-    verdict = judgement.verdict
-    answer = VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
-    return ShortCheck(evidence.token, answer, list(raised_flags(JudgedCheck(evidence, judgement, policy))))
 
 
 def sell_back(

@@ -66,9 +66,8 @@ class LaunchRow(msgspec.Struct, frozen=True, rename="camel"):
     phase: Annotated[
         Phase,
         says(
-            "curve: on its curve. between: the curve is over, no pool yet. graduated: "
-            "became a pool. rescued: taken back by the launchpad. pool: launched straight "
-            "into a pool."
+            "curve: on its curve. between: the curve is over, no pool yet. graduated: became a pool. "
+            "rescued: taken back by the launchpad. pool: launched straight into a pool."
         ),
     ]
     fill_bps: Annotated[

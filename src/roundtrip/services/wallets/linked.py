@@ -92,9 +92,8 @@ class FunderStanding(msgspec.Struct, frozen=True, rename="camel"):
     standing: Annotated[
         Standing,
         says(
-            "Whether a shared funder links wallets. links: yes. exchange: no, it funded "
-            "over 500 wallets. contract: no, it has code. machinery: no, a contract that "
-            "everybody uses."
+            "Whether a shared funder links wallets. links: yes. exchange: no, it funded over 500 wallets. "
+            "contract: no, it has code. machinery: no, a contract that everybody uses."
         ),
     ]
 

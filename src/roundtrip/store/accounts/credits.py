@@ -47,9 +47,8 @@ async def open_pay_to(connection: Connection, pay_to: Address, head_number: int)
     await connection.execute("LOCK TABLE accounts.pay_to IN SHARE ROW EXCLUSIVE MODE")
     await connection.execute(
         # The lesser one: a local chain may have been restarted.
-        "INSERT INTO accounts.pay_to AS known (address, from_block) VALUES ($1, $2)"
-        " ON CONFLICT (address) DO UPDATE"
-        " SET from_block = least(known.from_block, excluded.from_block), to_block = NULL",
+        "INSERT INTO accounts.pay_to AS known (address, from_block) VALUES ($1, $2) ON CONFLICT (address) DO "
+        "UPDATE SET from_block = least(known.from_block, excluded.from_block), to_block = NULL",
         as_bytes(pay_to),
         head_number,
     )
@@ -90,9 +89,8 @@ async def redeem(
     is_first = await fetch_optional(
         connection,
         bool,
-        "INSERT INTO accounts.payment"
-        " (tx_hash, account_id, amount_raw, credited, block_number, block_hash, redeemed_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING true",
+        "INSERT INTO accounts.payment (tx_hash, account_id, amount_raw, credited, block_number, block_hash, "
+        "redeemed_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING true",
         as_bytes(payment.tx_hash),
         account_id,
         payment.amount_raw,
@@ -117,9 +115,8 @@ async def balance(connection: Connection, account_id: int, now_ms: int) -> int:
     credits_left = await fetch_optional(
         connection,
         int,
-        "SELECT credits + (SELECT count(*) FROM accounts.hold AS held"
-        " WHERE held.account_id = had.account_id AND held.until_ms <= $2)"
-        " FROM accounts.balance AS had WHERE account_id = $1",
+        "SELECT credits + (SELECT count(*) FROM accounts.hold AS held WHERE held.account_id = had.account_id "
+        "AND held.until_ms <= $2) FROM accounts.balance AS had WHERE account_id = $1",
         account_id,
         now_ms,
     )

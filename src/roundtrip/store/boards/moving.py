@@ -76,9 +76,8 @@ async def forget(connection: Connection, before: datetime) -> None:
 
 
 _COLUMNS = (
-    "one.verdict_code AS code, one.verdict_level AS level,"
-    " extract(epoch FROM one.checked_at)::float8 AS at_s, one.loss_bps,"
-    " extract(epoch FROM one.ends_at)::float8 AS ends_s"
+    "one.verdict_code AS code, one.verdict_level AS level, extract(epoch FROM one.checked_at)::float8 AS "
+    "at_s, one.loss_bps, extract(epoch FROM one.ends_at)::float8 AS ends_s"
 )
 _CHECKS = f"""
 SELECT given.token, found.* FROM unnest($1::bytea[]) AS given (token)

@@ -142,9 +142,8 @@ async def current_place(connection: Connection, token_id: int, at: str) -> str |
     has_become = await fetch_value(
         connection,
         bool,
-        "SELECT EXISTS (SELECT FROM facts.launch AS launch JOIN facts.launch_step AS step"
-        " ON step.token_id = launch.token_id AND step.step = 'pooled'"
-        " WHERE launch.token_id = $1 AND launch.at = $2)",
+        "SELECT EXISTS (SELECT FROM facts.launch AS launch JOIN facts.launch_step AS step ON step.token_id = "
+        "launch.token_id AND step.step = 'pooled' WHERE launch.token_id = $1 AND launch.at = $2)",
         token_id,
         as_bytes(at),
     )

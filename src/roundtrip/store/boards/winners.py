@@ -194,11 +194,10 @@ async def load_board(connection: Connection, span: str, limit: int = MAX_WINNERS
     rows = await fetch(
         connection,
         RankedClosings,
-        "SELECT winner.wallet_id, address.address AS wallet, winner.profit_wei, winner.spent_wei,"
-        " winner.closed, winner.won, winner.best_token_id, winner.best_spent_wei, winner.best_got_wei,"
-        " winner.best_s FROM facts.winner AS winner"
-        " JOIN facts.address AS address ON address.id = winner.wallet_id"
-        " WHERE winner.span = $1 AND winner.rank <= $2 ORDER BY winner.rank",
+        "SELECT winner.wallet_id, address.address AS wallet, winner.profit_wei, winner.spent_wei, "
+        "winner.closed, winner.won, winner.best_token_id, winner.best_spent_wei, winner.best_got_wei, "
+        "winner.best_s FROM facts.winner AS winner JOIN facts.address AS address ON address.id = "
+        "winner.wallet_id WHERE winner.span = $1 AND winner.rank <= $2 ORDER BY winner.rank",
         span,
         limit,
     )

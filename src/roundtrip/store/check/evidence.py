@@ -60,9 +60,8 @@ async def past_verdicts(connection: Connection, token: Address, limit: int) -> l
     return await fetch(
         connection,
         PastVerdict,
-        "SELECT checked_at, block_number AS block, policy_version, verdict_code AS code,"
-        " verdict_level AS level, deep AS is_deep, loss_bps"
-        " FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT $2",
+        "SELECT checked_at, block_number AS block, policy_version, verdict_code AS code, verdict_level AS "
+        "level, deep AS is_deep, loss_bps FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT $2",
         as_bytes(token),
         limit,
     )
@@ -84,10 +83,9 @@ async def made_at(connection: Connection, token: Address, checked_at: datetime) 
     return await fetch_row(
         connection,
         KeptEvidence,
-        "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1"
-        " ORDER BY id DESC LIMIT 100)"
-        " AS newest WHERE checked_at = $2 LIMIT 1",
+        "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, "
+        "document, asked, deep, holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1 ORDER BY id "
+        "DESC LIMIT 100) AS newest WHERE checked_at = $2 LIMIT 1",
         as_bytes(token),
         checked_at,
     )
@@ -99,10 +97,9 @@ async def latest_of_holders(connection: Connection, token: Address, since: datet
     return await fetch_row(
         connection,
         KeptEvidence,
-        "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep, holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1 AND deep"
-        " ORDER BY id DESC LIMIT 100)"
-        " AS newest WHERE checked_at >= $2 AND holders > 0 LIMIT 1",
+        "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, "
+        "document, asked, deep, holders, loss_bps, ends_at FROM facts.evidence WHERE token = $1 AND deep "
+        "ORDER BY id DESC LIMIT 100) AS newest WHERE checked_at >= $2 AND holders > 0 LIMIT 1",
         as_bytes(token),
         since,
     )
@@ -115,10 +112,9 @@ async def checked_since(
     checked = await fetch_values(
         connection,
         Address,
-        "SELECT asked.token FROM unnest($1::bytea[]) AS asked (token) CROSS JOIN LATERAL"
-        " (SELECT checked_at FROM facts.evidence WHERE evidence.token = asked.token AND evidence.asked"
-        " ORDER BY id DESC LIMIT 1)"
-        " AS newest WHERE newest.checked_at >= $2",
+        "SELECT asked.token FROM unnest($1::bytea[]) AS asked (token) CROSS JOIN LATERAL (SELECT checked_at "
+        "FROM facts.evidence WHERE evidence.token = asked.token AND evidence.asked ORDER BY id DESC LIMIT 1) "
+        "AS newest WHERE newest.checked_at >= $2",
         [as_bytes(token) for token in tokens],
         since,
     )

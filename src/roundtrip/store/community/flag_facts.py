@@ -56,10 +56,9 @@ async def deployer_of(connection: Connection, token_id: int) -> tuple[int | None
     row = await fetch_row(
         connection,
         tuple[int, Numeric],
-        "SELECT launch.deployer_id, greatest(own.bought_raw - own.sold_raw, 0)::text AS held_raw"
-        " FROM facts.launch AS launch"
-        " LEFT JOIN LATERAL facts.position_of(launch.deployer_id, launch.token_id) AS own ON true"
-        " WHERE launch.token_id = $1",
+        "SELECT launch.deployer_id, greatest(own.bought_raw - own.sold_raw, 0)::text AS held_raw FROM "
+        "facts.launch AS launch LEFT JOIN LATERAL facts.position_of(launch.deployer_id, launch.token_id) AS "
+        "own ON true WHERE launch.token_id = $1",
         token_id,
     )
     return row or (None, 0)

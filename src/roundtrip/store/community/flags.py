@@ -102,10 +102,9 @@ async def check_room(
     open_flags, today, same = await fetch_one(
         connection,
         tuple[int, int, int],
-        "SELECT count(*) FILTER (WHERE state IN ('open', 'seen')) AS open,"
-        " count(*) FILTER (WHERE made_at >= $2) AS today,"
-        " count(*) FILTER (WHERE state IN ('open', 'seen') AND token = $3 AND kind = $4) AS same"
-        " FROM accounts.flag WHERE account_id = $1",
+        "SELECT count(*) FILTER (WHERE state IN ('open', 'seen')) AS open, count(*) FILTER (WHERE made_at >= "
+        "$2) AS today, count(*) FILTER (WHERE state IN ('open', 'seen') AND token = $3 AND kind = $4) AS "
+        "same FROM accounts.flag WHERE account_id = $1",
         account_id,
         day,
         as_bytes(token),
@@ -187,13 +186,12 @@ async def write_reviews(
     for review in reviews:
         proof, is_settled = review.proof, review.state in ("proved", "failed", "void")
         status = await connection.execute(
-            "UPDATE accounts.flag SET state = $3, looked_at = $4, answered_s = $5,"
-            " seen_s = CASE WHEN $3 = 'open' THEN NULL ELSE coalesce(seen_s, $6::int) END,"
-            " seen_block = CASE WHEN $3 = 'open' THEN NULL ELSE coalesce(seen_block, $7::int) END,"
-            " seen_wei = CASE WHEN $3 = 'open' THEN NULL ELSE coalesce(seen_wei, $8::numeric) END,"
-            " settled_at = CASE WHEN $9 THEN $4::timestamptz END, settled_s = $10, settled_block = $11,"
-            " settled_tx = $12, settled_by = $13, settled_wei = $14"
-            " WHERE id = $1 AND state = $2",
+            "UPDATE accounts.flag SET state = $3, looked_at = $4, answered_s = $5, seen_s = CASE WHEN $3 = "
+            "'open' THEN NULL ELSE coalesce(seen_s, $6::int) END, seen_block = CASE WHEN $3 = 'open' THEN "
+            "NULL ELSE coalesce(seen_block, $7::int) END, seen_wei = CASE WHEN $3 = 'open' THEN NULL ELSE "
+            "coalesce(seen_wei, $8::numeric) END, settled_at = CASE WHEN $9 THEN $4::timestamptz END, "
+            "settled_s = $10, settled_block = $11, settled_tx = $12, settled_by = $13, settled_wei = $14 "
+            "WHERE id = $1 AND state = $2",
             review.id,
             review.before,
             review.state,

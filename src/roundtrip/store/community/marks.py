@@ -88,9 +88,8 @@ async def of_account(
     return await fetch(
         connection,
         StoredMark,
-        "SELECT wallet, name, mark, made_at FROM accounts.mark"
-        " WHERE account_id = $1 AND ($2::bytea IS NULL OR wallet = $2)"
-        " ORDER BY made_at DESC, wallet LIMIT $3",
+        "SELECT wallet, name, mark, made_at FROM accounts.mark WHERE account_id = $1 AND ($2::bytea IS NULL "
+        "OR wallet = $2) ORDER BY made_at DESC, wallet LIMIT $3",
         account_id,
         None if wallet is None else as_bytes(wallet),
         limit,

@@ -169,12 +169,10 @@ async def reserve_rows(
     now, and when there is room again."""
     began_at, rows = await fetch_one(
         connection, tuple[datetime, int],
-        "INSERT INTO accounts.host_minute AS minute (host, began_at, rows) VALUES ($1, $2, 0)"
-        " ON CONFLICT (host) DO UPDATE SET"
-        " began_at = CASE WHEN minute.began_at > $2 - $3::interval AND minute.began_at <= $2"
-        "  THEN minute.began_at ELSE $2 END,"
-        " rows = CASE WHEN minute.began_at > $2 - $3::interval AND minute.began_at <= $2"
-        "  THEN minute.rows ELSE 0 END RETURNING began_at, rows",
+        "INSERT INTO accounts.host_minute AS minute (host, began_at, rows) VALUES ($1, $2, 0) ON CONFLICT "
+        "(host) DO UPDATE SET began_at = CASE WHEN minute.began_at > $2 - $3::interval AND minute.began_at "
+        "<= $2  THEN minute.began_at ELSE $2 END, rows = CASE WHEN minute.began_at > $2 - $3::interval AND "
+        "minute.began_at <= $2  THEN minute.rows ELSE 0 END RETURNING began_at, rows",
         host, now, HOST_WINDOW,
     )  # fmt: skip
     fit = rows_that_fit(sizes, HOST_ROWS - rows)
@@ -281,13 +279,10 @@ async def attempt(
     # The newest attempt that leaves no room: once it is out of the window, there is room.
     blocking = await fetch_optional(
         connection, datetime,
-        "SELECT max(made_at) FROM ("
-        " (SELECT made_at FROM accounts.channel_attempt WHERE account_id = $1 AND made_at > $3"
-        "  ORDER BY made_at DESC OFFSET $4 LIMIT 1)"
-        " UNION ALL"
-        " (SELECT made_at FROM accounts.channel_attempt WHERE host = $2 AND made_at > $3"
-        "  AND failed AND $6"
-        "  ORDER BY made_at DESC OFFSET $5 LIMIT 1)) AS full_by",
+        "SELECT max(made_at) FROM ( (SELECT made_at FROM accounts.channel_attempt WHERE account_id = $1 AND "
+        "made_at > $3  ORDER BY made_at DESC OFFSET $4 LIMIT 1) UNION ALL (SELECT made_at FROM "
+        "accounts.channel_attempt WHERE host = $2 AND made_at > $3  AND failed AND $6  ORDER BY made_at DESC "
+        "OFFSET $5 LIMIT 1)) AS full_by",
         account_id, host, now - window, account_limit - 1, (host_limit or 1) - 1, host_limit is not None,
     )  # fmt: skip
     if blocking is not None:

@@ -291,10 +291,9 @@ async def resend(connection: Connection, delivery_id: int, now: datetime) -> Del
     row = await fetch_row(
         connection,
         tuple[DeliveryState, int],
-        "SELECT delivery.state, channel_id FROM accounts.delivery"
-        " JOIN accounts.channel ON channel.id = channel_id"
-        " WHERE delivery.id = $1 AND channel.state = ANY ($2) AND delivery.id > channel.dropped_to"
-        " FOR UPDATE OF delivery",
+        "SELECT delivery.state, channel_id FROM accounts.delivery JOIN accounts.channel ON channel.id = "
+        "channel_id WHERE delivery.id = $1 AND channel.state = ANY ($2) AND delivery.id > channel.dropped_to "
+        "FOR UPDATE OF delivery",
         delivery_id,
         list(ACTIVE),
     )
@@ -314,12 +313,11 @@ async def log(connection: Connection, channel_id: int, limit: int) -> list[Chann
     return await fetch(
         connection,
         ChannelDelivery,
-        "SELECT delivery.id, delivery.webhook_id, delivery.kind, delivery.alert_ids, delivery.state,"
-        " delivery.tries, delivery.made_at, last.status, last.error"
-        " FROM accounts.delivery AS delivery LEFT JOIN LATERAL"
-        " (SELECT status, error FROM accounts.delivery_try WHERE delivery_id = delivery.id"
-        "  ORDER BY number DESC LIMIT 1) AS last ON true"
-        " WHERE channel_id = $1 ORDER BY delivery.id DESC LIMIT $2",
+        "SELECT delivery.id, delivery.webhook_id, delivery.kind, delivery.alert_ids, delivery.state, "
+        "delivery.tries, delivery.made_at, last.status, last.error FROM accounts.delivery AS delivery LEFT "
+        "JOIN LATERAL (SELECT status, error FROM accounts.delivery_try WHERE delivery_id = delivery.id  "
+        "ORDER BY number DESC LIMIT 1) AS last ON true WHERE channel_id = $1 ORDER BY delivery.id DESC LIMIT "
+        "$2",
         channel_id,
         limit,
     )
@@ -330,17 +328,14 @@ async def log_of_account(connection: Connection, account_id: int, limit: int) ->
     return await fetch(
         connection,
         AccountDelivery,
-        "SELECT delivery.id, delivery.webhook_id, delivery.kind, delivery.alert_ids, delivery.retracted,"
-        " delivery.state, delivery.next_at, delivery.made_at, delivery.ended_at, channel.id AS channel_id,"
-        " channel.kind AS channel_kind, channel.shown, channel.state AS channel_state,"
-        " channel.rests_until, tried.number, tried.tried_at, tried.status, tried.error,"
-        " delivery.id > channel.dropped_to AS is_kept"
-        " FROM accounts.channel AS channel CROSS JOIN LATERAL"
-        " (SELECT * FROM accounts.delivery WHERE channel_id = channel.id ORDER BY id DESC LIMIT $2)"
-        " AS delivery LEFT JOIN LATERAL"
-        " (SELECT * FROM accounts.delivery_try WHERE delivery_id = delivery.id"
-        "  ORDER BY number DESC LIMIT 1) AS tried ON true"
-        " WHERE channel.account_id = $1 ORDER BY delivery.id DESC LIMIT $2",
+        "SELECT delivery.id, delivery.webhook_id, delivery.kind, delivery.alert_ids, delivery.retracted, "
+        "delivery.state, delivery.next_at, delivery.made_at, delivery.ended_at, channel.id AS channel_id, "
+        "channel.kind AS channel_kind, channel.shown, channel.state AS channel_state, channel.rests_until, "
+        "tried.number, tried.tried_at, tried.status, tried.error, delivery.id > channel.dropped_to AS "
+        "is_kept FROM accounts.channel AS channel CROSS JOIN LATERAL (SELECT * FROM accounts.delivery WHERE "
+        "channel_id = channel.id ORDER BY id DESC LIMIT $2) AS delivery LEFT JOIN LATERAL (SELECT * FROM "
+        "accounts.delivery_try WHERE delivery_id = delivery.id  ORDER BY number DESC LIMIT 1) AS tried ON "
+        "true WHERE channel.account_id = $1 ORDER BY delivery.id DESC LIMIT $2",
         account_id,
         limit,
     )

@@ -83,17 +83,14 @@ async def save_book(connection: Connection, token: Address, book: StoredBook) ->
     saved = await fetch_optional(
         connection,
         bool,
-        "INSERT INTO facts.holder_read AS stored (token, state, block_number, block_hash, at_s, transfers,"
-        " first_number, pruned, book, asked_at, read_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (token) DO UPDATE SET"
-        " state = excluded.state, block_number = excluded.block_number, block_hash = excluded.block_hash,"
-        " at_s = excluded.at_s, transfers = excluded.transfers, first_number = excluded.first_number,"
-        " pruned = excluded.pruned, book = excluded.book, read_at = excluded.read_at,"
-        " asked_at = greatest(stored.asked_at, excluded.asked_at)"
-        " WHERE stored.block_number < excluded.block_number"
-        " OR (stored.block_number = excluded.block_number"
-        " AND (stored.state = 'reading' OR stored.state = excluded.state))"
-        " RETURNING true",
+        "INSERT INTO facts.holder_read AS stored (token, state, block_number, block_hash, at_s, transfers, "
+        "first_number, pruned, book, asked_at, read_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
+        "$11) ON CONFLICT (token) DO UPDATE SET state = excluded.state, block_number = "
+        "excluded.block_number, block_hash = excluded.block_hash, at_s = excluded.at_s, transfers = "
+        "excluded.transfers, first_number = excluded.first_number, pruned = excluded.pruned, book = "
+        "excluded.book, read_at = excluded.read_at, asked_at = greatest(stored.asked_at, excluded.asked_at) "
+        "WHERE stored.block_number < excluded.block_number OR (stored.block_number = excluded.block_number "
+        "AND (stored.state = 'reading' OR stored.state = excluded.state)) RETURNING true",
         as_bytes(token),
         book.state,
         book.block.number,

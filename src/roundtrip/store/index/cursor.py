@@ -111,10 +111,9 @@ async def advance(connection: Connection, parent_hash: str, last: BlockRef) -> i
     return await fetch_optional(
         connection,
         int,
-        "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4, rewinds ="
-        " CASE WHEN $2 < number THEN nextval('facts.rewinds') ELSE rewinds END,"
-        " positions_from = coalesce(positions_from, number + 1)"
-        " WHERE hash = $1 RETURNING changes",
+        "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4, rewinds = CASE WHEN $2 < number THEN "
+        "nextval('facts.rewinds') ELSE rewinds END, positions_from = coalesce(positions_from, number + 1) "
+        "WHERE hash = $1 RETURNING changes",
         as_bytes(parent_hash),
         last.number,
         as_bytes(last.hash),
@@ -321,10 +320,9 @@ async def unpaid_places_of(connection: Connection, token_id: int, most: int) -> 
     return await fetch(
         connection,
         OtherPool,
-        "SELECT pool.at, against.address AS against FROM facts.pool AS pool"
-        " JOIN facts.address AS against"
-        " ON against.id = CASE WHEN pool.quote_id = $1 THEN pool.token_id ELSE pool.quote_id END"
-        " WHERE pool.quote_id = $1 OR (pool.in_money_from IS NULL AND pool.token_id = $1) LIMIT $2",
+        "SELECT pool.at, against.address AS against FROM facts.pool AS pool JOIN facts.address AS against ON "
+        "against.id = CASE WHEN pool.quote_id = $1 THEN pool.token_id ELSE pool.quote_id END WHERE "
+        "pool.quote_id = $1 OR (pool.in_money_from IS NULL AND pool.token_id = $1) LIMIT $2",
         token_id,
         most,
     )
@@ -359,13 +357,11 @@ async def newest_prices(connection: Connection) -> dict[Address, Price]:
     rows = await fetch(
         connection,
         Price,
-        "WITH RECURSIVE newest AS ("
-        "(SELECT * FROM facts.price ORDER BY quote_id DESC, block_number DESC LIMIT 1)"
-        " UNION ALL SELECT lower.* FROM newest, LATERAL (SELECT * FROM facts.price"
-        " WHERE price.quote_id < newest.quote_id ORDER BY quote_id DESC, block_number DESC LIMIT 1) AS lower"
-        ") SELECT quote.address AS quote, newest.block_number, newest.at_s, pool.at,"
-        " newest.usdg_raw, newest.depth_raw FROM newest"
-        " JOIN facts.address AS quote ON quote.id = newest.quote_id"
-        " JOIN facts.pool AS pool ON pool.id = newest.pool_id",
+        "WITH RECURSIVE newest AS ((SELECT * FROM facts.price ORDER BY quote_id DESC, block_number DESC "
+        "LIMIT 1) UNION ALL SELECT lower.* FROM newest, LATERAL (SELECT * FROM facts.price WHERE "
+        "price.quote_id < newest.quote_id ORDER BY quote_id DESC, block_number DESC LIMIT 1) AS lower) "
+        "SELECT quote.address AS quote, newest.block_number, newest.at_s, pool.at, newest.usdg_raw, "
+        "newest.depth_raw FROM newest JOIN facts.address AS quote ON quote.id = newest.quote_id JOIN "
+        "facts.pool AS pool ON pool.id = newest.pool_id",
     )
     return {price.quote: price for price in rows}

@@ -90,12 +90,11 @@ async def launch_of(connection: Connection, token: Address) -> LaunchSpot | None
     return await fetch_row(
         connection,
         LaunchSpot,
-        "SELECT launch.block_number, launch.at_s, launch.tx_hash, deployer.address AS deployer,"
-        " nullif(sender.address, $2) AS sender, launch.generation, quote.address AS quote, launch.at"
-        " FROM facts.address AS token JOIN facts.launch AS launch ON launch.token_id = token.id"
-        " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
-        " JOIN facts.address AS sender ON sender.id = launch.sender_id"
-        " JOIN facts.address AS quote ON quote.id = launch.quote_id WHERE token.address = $1",
+        "SELECT launch.block_number, launch.at_s, launch.tx_hash, deployer.address AS deployer, "
+        "nullif(sender.address, $2) AS sender, launch.generation, quote.address AS quote, launch.at FROM "
+        "facts.address AS token JOIN facts.launch AS launch ON launch.token_id = token.id JOIN facts.address "
+        "AS deployer ON deployer.id = launch.deployer_id JOIN facts.address AS sender ON sender.id = "
+        "launch.sender_id JOIN facts.address AS quote ON quote.id = launch.quote_id WHERE token.address = $1",
         as_bytes(token),
         as_bytes(ZERO_ADDRESS),
     )
@@ -116,10 +115,9 @@ async def own(connection: Connection, token_id: int) -> DeployerTrades | None:
     return await fetch_row(
         connection,
         DeployerTrades,
-        "SELECT launch.deployer_id, address.address AS deployer,"
-        " coalesce(own.bought_raw, 0)::text AS bought_raw, coalesce(own.sold_raw, 0)::text AS sold_raw"
-        " FROM facts.launch JOIN facts.address ON address.id = launch.deployer_id"
-        " LEFT JOIN LATERAL facts.position_of(launch.deployer_id, launch.token_id) AS own ON true"
-        " WHERE launch.token_id = $1 AND launch.generation <> 1",
+        "SELECT launch.deployer_id, address.address AS deployer, coalesce(own.bought_raw, 0)::text AS "
+        "bought_raw, coalesce(own.sold_raw, 0)::text AS sold_raw FROM facts.launch JOIN facts.address ON "
+        "address.id = launch.deployer_id LEFT JOIN LATERAL facts.position_of(launch.deployer_id, "
+        "launch.token_id) AS own ON true WHERE launch.token_id = $1 AND launch.generation <> 1",
         token_id,
     )

@@ -126,9 +126,8 @@ async def put_launches(
             [as_bytes(row.launched.token) for row in launches],
         )
         await connection.execute(
-            "UPDATE facts.launch AS launch SET symbol_key = given.symbol_key"
-            " FROM unnest($1::int[], $2::text[]) AS given (token_id, symbol_key)"
-            " WHERE launch.token_id = given.token_id",
+            "UPDATE facts.launch AS launch SET symbol_key = given.symbol_key FROM unnest($1::int[], "
+            "$2::text[]) AS given (token_id, symbol_key) WHERE launch.token_id = given.token_id",
             [known[token] for token, _ in keys],
             [symbol_key for _, symbol_key in keys],
         )
@@ -268,12 +267,11 @@ async def put_origins(
         new = {wallet_met.wallet for wallet_met in met}
         funded = [funding for funding in funded if funding.wallet not in new]
         await connection.execute(
-            "INSERT INTO facts.origin AS origin"
-            " (wallet_id, first_number, first_s, funder_id, funded_number, funded_s)"
-            " SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::int[], $5::int[], $6::int[])"
-            " ON CONFLICT (wallet_id) DO UPDATE SET funder_id = excluded.funder_id,"
-            " funded_number = excluded.funded_number, funded_s = excluded.funded_s"
-            " WHERE origin.funded_number IS NULL AND excluded.funded_number IS NOT NULL",
+            "INSERT INTO facts.origin AS origin (wallet_id, first_number, first_s, funder_id, funded_number, "
+            "funded_s) SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::int[], $5::int[], "
+            "$6::int[]) ON CONFLICT (wallet_id) DO UPDATE SET funder_id = excluded.funder_id, funded_number "
+            "= excluded.funded_number, funded_s = excluded.funded_s WHERE origin.funded_number IS NULL AND "
+            "excluded.funded_number IS NOT NULL",
             [known[wallet_met.wallet] for wallet_met in met],
             [wallet_met.block_number for wallet_met in met],
             [wallet_met.at_s for wallet_met in met],
@@ -283,10 +281,9 @@ async def put_origins(
         )
     if funded:
         await connection.execute(
-            "UPDATE facts.origin AS origin SET funder_id = given.funder, funded_number = given.number,"
-            " funded_s = given.at_s FROM unnest($1::int[], $2::int[], $3::int[], $4::int[])"
-            " AS given (wallet, funder, number, at_s)"
-            " WHERE origin.wallet_id = given.wallet AND origin.funded_number IS NULL",
+            "UPDATE facts.origin AS origin SET funder_id = given.funder, funded_number = given.number, "
+            "funded_s = given.at_s FROM unnest($1::int[], $2::int[], $3::int[], $4::int[]) AS given (wallet, "
+            "funder, number, at_s) WHERE origin.wallet_id = given.wallet AND origin.funded_number IS NULL",
             [known[funding.wallet] for funding in funded],
             [None if funding.funder is None else known[funding.funder] for funding in funded],
             [funding.block_number for funding in funded],

@@ -36,10 +36,9 @@ async def newest_states(connection: Connection, pools: Iterable[str], ids: Ids) 
     rows = await fetch(
         connection,
         tuple[HexBytes, ActiveDepth],
-        "SELECT pool.at, state.tick, state.liquidity FROM unnest($1::int[]) AS given (id)"
-        " JOIN facts.pool AS pool ON pool.id = given.id CROSS JOIN LATERAL ("
-        " SELECT tick, liquidity FROM facts.pool_state WHERE pool_id = given.id"
-        " ORDER BY block_number DESC LIMIT 1) AS state WHERE state.tick IS NOT NULL",
+        "SELECT pool.at, state.tick, state.liquidity FROM unnest($1::int[]) AS given (id) JOIN facts.pool AS "
+        "pool ON pool.id = given.id CROSS JOIN LATERAL ( SELECT tick, liquidity FROM facts.pool_state WHERE "
+        "pool_id = given.id ORDER BY block_number DESC LIMIT 1) AS state WHERE state.tick IS NOT NULL",
         [ids.pools[at] for at in pools],
     )
     return dict(rows)
@@ -50,10 +49,9 @@ async def forget_states(connection: Connection, first_number: int, last_number: 
     one replaces even where a fork removes every block that is kept to find one."""
     await connection.execute(
         # One row a pool: joined with every newer state, a busy pool's states would be read once for each.
-        "WITH newest AS MATERIALIZED (SELECT pool_id, max(block_number) AS number FROM facts.pool_state"
-        " WHERE block_number >= $1 AND block_number <= $2 GROUP BY pool_id)"
-        " DELETE FROM facts.pool_state AS state USING newest"
-        " WHERE state.pool_id = newest.pool_id AND state.block_number < newest.number",
+        "WITH newest AS MATERIALIZED (SELECT pool_id, max(block_number) AS number FROM facts.pool_state "
+        "WHERE block_number >= $1 AND block_number <= $2 GROUP BY pool_id) DELETE FROM facts.pool_state AS "
+        "state USING newest WHERE state.pool_id = newest.pool_id AND state.block_number < newest.number",
         first_number - BLOCKS_KEPT,
         last_number - BLOCKS_KEPT,
     )

@@ -227,9 +227,8 @@ async def keys_after(connection: Connection, number: int, at_s: int) -> list[Pos
     return await fetch(
         connection,
         PositionKey,
-        "SELECT DISTINCT trade.trader_id AS wallet_id, pool.token_id FROM facts.trade AS trade"
-        " JOIN facts.pool AS pool ON pool.id = trade.pool_id"
-        " WHERE trade.at_s >= $1 AND trade.block_number > $2",
+        "SELECT DISTINCT trade.trader_id AS wallet_id, pool.token_id FROM facts.trade AS trade JOIN "
+        "facts.pool AS pool ON pool.id = trade.pool_id WHERE trade.at_s >= $1 AND trade.block_number > $2",
         at_s,
         number,
     )

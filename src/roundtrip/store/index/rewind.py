@@ -54,10 +54,9 @@ async def _turn_back(connection: Connection, number: int) -> None:
     """Quotes that became money above ``number`` are not money again: the sides of their pools are ordered by
     address."""
     await connection.execute(
-        "UPDATE facts.pool AS pool SET in_money_from = NULL,"
-        " token_id = CASE WHEN token.address < quote.address THEN token.id ELSE quote.id END,"
-        " quote_id = CASE WHEN token.address < quote.address THEN quote.id ELSE token.id END"
-        " FROM facts.address AS token, facts.address AS quote"
-        " WHERE pool.in_money_from > $1 AND token.id = pool.token_id AND quote.id = pool.quote_id",
+        "UPDATE facts.pool AS pool SET in_money_from = NULL, token_id = CASE WHEN token.address < "
+        "quote.address THEN token.id ELSE quote.id END, quote_id = CASE WHEN token.address < quote.address "
+        "THEN quote.id ELSE token.id END FROM facts.address AS token, facts.address AS quote WHERE "
+        "pool.in_money_from > $1 AND token.id = pool.token_id AND quote.id = pool.quote_id",
         number,
     )

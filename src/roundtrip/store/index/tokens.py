@@ -82,12 +82,11 @@ async def keep(
     """Stores the metadata read at block ``read_number``, unless a newer read is stored, and the symbol's
     search key. The texts must not contain NUL."""
     await connection.execute(
-        "INSERT INTO facts.token AS token (token, symbol, name, decimals, supply_raw, read_number,"
-        " symbol_key)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (token) DO UPDATE SET symbol = excluded.symbol,"
-        " name = excluded.name, decimals = excluded.decimals, supply_raw = excluded.supply_raw,"
-        " read_number = excluded.read_number, symbol_key = excluded.symbol_key"
-        " WHERE token.read_number <= excluded.read_number",
+        "INSERT INTO facts.token AS token (token, symbol, name, decimals, supply_raw, read_number, "
+        "symbol_key) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (token) DO UPDATE SET symbol = "
+        "excluded.symbol, name = excluded.name, decimals = excluded.decimals, supply_raw = "
+        "excluded.supply_raw, read_number = excluded.read_number, symbol_key = excluded.symbol_key WHERE "
+        "token.read_number <= excluded.read_number",
         as_bytes(token),
         symbol,
         name,

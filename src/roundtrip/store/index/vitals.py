@@ -73,9 +73,8 @@ async def newest_launch(connection: Connection) -> Address | None:
     return await fetch_optional(
         connection,
         Address,
-        "SELECT address.address FROM facts.launch AS launch"
-        " JOIN facts.address AS address ON address.id = launch.token_id"
-        " ORDER BY launch.block_number DESC LIMIT 1",
+        "SELECT address.address FROM facts.launch AS launch JOIN facts.address AS address ON address.id = "
+        "launch.token_id ORDER BY launch.block_number DESC LIMIT 1",
     )
 
 
@@ -115,11 +114,10 @@ async def jobs_waiting(connection: Connection, now: datetime) -> Sequence[QueueD
     return await fetch(
         connection,
         QueueDepth,
-        "SELECT kind, count(*) FILTER (WHERE failed_at IS NULL AND run_at <= $1) AS due,"
-        " count(*) FILTER (WHERE failed_at IS NULL AND run_at > $1) AS later,"
-        " count(*) FILTER (WHERE failed_at IS NOT NULL) AS given_up,"
-        " min(run_at) FILTER (WHERE failed_at IS NULL AND run_at <= $1 AND run_at > $2) AS oldest"
-        " FROM jobs.job GROUP BY kind ORDER BY kind",
+        "SELECT kind, count(*) FILTER (WHERE failed_at IS NULL AND run_at <= $1) AS due, count(*) FILTER "
+        "(WHERE failed_at IS NULL AND run_at > $1) AS later, count(*) FILTER (WHERE failed_at IS NOT NULL) "
+        "AS given_up, min(run_at) FILTER (WHERE failed_at IS NULL AND run_at <= $1 AND run_at > $2) AS "
+        "oldest FROM jobs.job GROUP BY kind ORDER BY kind",
         now,
         AT_ONCE,
     )

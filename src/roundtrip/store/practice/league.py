@@ -227,10 +227,9 @@ async def board(connection: Connection, week_s: int, who: Who, limit: int) -> tu
         connection,
         LeagueRank,
         "SELECT account.designation, week.is_agent, CASE WHEN week.is_agent THEN account.agent_name END"  # noqa: S608
-        " AS agent_name, week.profit_wei, week.sells, week.won, week.best_token, week.best_profit_wei FROM ("
-        f"  SELECT * FROM accounts.league_week AS week WHERE {_IN} AND {_of(who)}"
-        f"  ORDER BY {_ORDER} LIMIT $2"
-        f") AS week JOIN accounts.account AS account ON account.id = week.account_id ORDER BY {_ORDER}",
+        " AS agent_name, week.profit_wei, week.sells, week.won, week.best_token, week.best_profit_wei FROM ( "
+        f" SELECT * FROM accounts.league_week AS week WHERE {_IN} AND {_of(who)}  ORDER BY {_ORDER} LIMIT "
+        f"$2) AS week JOIN accounts.account AS account ON account.id = week.account_id ORDER BY {_ORDER}",
         week_s,
         limit,
     )

@@ -140,10 +140,9 @@ async def open_positions(connection: Connection, account_id: int) -> list[Stored
     return await fetch(
         connection,
         StoredPosition,
-        "SELECT token, state, held_raw, cost_wei, stuck_at IS NOT NULL AS is_stuck, decimals,"
-        " slot_layout AS layout, slot_base AS base, opened_at, bought_at, at, failed_at, stuck_at"
-        " FROM accounts.practice_position WHERE account_id = $1 AND state = 'open'"
-        " ORDER BY opened_at, token",
+        "SELECT token, state, held_raw, cost_wei, stuck_at IS NOT NULL AS is_stuck, decimals, slot_layout AS "
+        "layout, slot_base AS base, opened_at, bought_at, at, failed_at, stuck_at FROM "
+        "accounts.practice_position WHERE account_id = $1 AND state = 'open' ORDER BY opened_at, token",
         account_id,
     )
 
@@ -213,10 +212,9 @@ async def recent(
     return await fetch_one(
         connection,
         RecentTrades,
-        "SELECT coalesce(sum(eth_wei) FILTER (WHERE side = 'buy'), 0) AS bought_wei,"
-        " coalesce(sum(token_raw) FILTER (WHERE side = 'sell'), 0) AS sold_raw"
-        " FROM accounts.practice_trade WHERE account_id = $1 AND token = $2"
-        " AND (made_at > $3 OR block_number >= $4)",
+        "SELECT coalesce(sum(eth_wei) FILTER (WHERE side = 'buy'), 0) AS bought_wei, coalesce(sum(token_raw) "
+        "FILTER (WHERE side = 'sell'), 0) AS sold_raw FROM accounts.practice_trade WHERE account_id = $1 AND "
+        "token = $2 AND (made_at > $3 OR block_number >= $4)",
         account_id,
         as_bytes(token),
         since,
@@ -229,13 +227,12 @@ async def trades(connection: Connection, account_id: int, limit: int) -> list[Ke
     return await fetch(
         connection,
         KeptTrade,
-        "SELECT trade.id, trade.side, token, token.symbol, coalesce(position.decimals, 0) AS decimals,"
-        " trade.token_raw, trade.eth_wei, trade.cost_wei, trade.profit_wei, trade.block_number,"
-        " trade.block_hash, trade.venue, trade.made_at, trade.sells_back, trade.counted, trade.why_not"
-        " FROM accounts.practice_trade AS trade"
-        " LEFT JOIN accounts.practice_position AS position USING (account_id, token)"
-        " LEFT JOIN facts.token AS token USING (token)"
-        " WHERE trade.account_id = $1 ORDER BY trade.id DESC LIMIT $2",
+        "SELECT trade.id, trade.side, token, token.symbol, coalesce(position.decimals, 0) AS decimals, "
+        "trade.token_raw, trade.eth_wei, trade.cost_wei, trade.profit_wei, trade.block_number, "
+        "trade.block_hash, trade.venue, trade.made_at, trade.sells_back, trade.counted, trade.why_not FROM "
+        "accounts.practice_trade AS trade LEFT JOIN accounts.practice_position AS position USING "
+        "(account_id, token) LEFT JOIN facts.token AS token USING (token) WHERE trade.account_id = $1 ORDER "
+        "BY trade.id DESC LIMIT $2",
         account_id,
         limit,
     )
@@ -255,9 +252,8 @@ async def closings(connection: Connection, account_id: int, limit: int) -> list[
     return await fetch(
         connection,
         PracticeClosing,
-        "SELECT made_at AS at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei"
-        " FROM accounts.practice_trade WHERE account_id = $1 AND profit_wei IS NOT NULL"
-        " ORDER BY id DESC LIMIT $2",
+        "SELECT made_at AS at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei FROM "
+        "accounts.practice_trade WHERE account_id = $1 AND profit_wei IS NOT NULL ORDER BY id DESC LIMIT $2",
         account_id,
         limit,
     )

@@ -16,13 +16,11 @@ async def checked_among(
     rows = await fetch(
         connection,
         tuple[Address, Address],
-        "SELECT named.sold, named.token FROM ("
-        " SELECT given.sold, coalesce(token.address, given.sold) AS token FROM unnest($1::bytea[])"
-        " AS given (sold) LEFT JOIN facts.pool AS pool ON pool.at = given.sold"
-        " LEFT JOIN facts.address AS token ON token.id = pool.token_id"
-        ") AS named CROSS JOIN LATERAL (SELECT checked_at FROM facts.evidence"
-        " WHERE evidence.token = named.token ORDER BY id DESC LIMIT 1) AS newest"
-        " WHERE newest.checked_at >= $2",
+        "SELECT named.sold, named.token FROM ( SELECT given.sold, coalesce(token.address, given.sold) AS "
+        "token FROM unnest($1::bytea[]) AS given (sold) LEFT JOIN facts.pool AS pool ON pool.at = given.sold "
+        "LEFT JOIN facts.address AS token ON token.id = pool.token_id) AS named CROSS JOIN LATERAL (SELECT "
+        "checked_at FROM facts.evidence WHERE evidence.token = named.token ORDER BY id DESC LIMIT 1) AS "
+        "newest WHERE newest.checked_at >= $2",
         [as_bytes(address) for address in sold],
         since,
     )

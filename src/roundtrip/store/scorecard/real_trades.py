@@ -114,15 +114,14 @@ async def own_until(
     return await fetch_one(
         connection,
         EarlierTrades,
-        "WITH base AS MATERIALIZED (SELECT (bought_raw - sold_raw)::text AS older_raw"
-        "  FROM facts.position_base WHERE wallet_id = $2 AND token_id = $1), own AS MATERIALIZED ("
-        " SELECT coalesce(sum(own.token_raw) FILTER (WHERE own.buys), 0)::text AS bought_raw,"
-        " coalesce(sum(own.token_raw) FILTER (WHERE NOT own.buys), 0)::text AS sold_raw,"
-        " min(own.block_number) FILTER (WHERE own.buys) AS first_number"
-        " FROM facts.trade AS own JOIN facts.pool AS pool ON pool.id = own.pool_id AND pool.token_id = $1"
-        " WHERE own.trader_id = $2 AND own.at_s <= $3"
-        " AND (own.block_number, own.log_index) < ($4, $5)"
-        ") SELECT own.*, coalesce(base.older_raw, '0') AS older_raw FROM own LEFT JOIN base ON true",
+        "WITH base AS MATERIALIZED (SELECT (bought_raw - sold_raw)::text AS older_raw  FROM "
+        "facts.position_base WHERE wallet_id = $2 AND token_id = $1), own AS MATERIALIZED ( SELECT "
+        "coalesce(sum(own.token_raw) FILTER (WHERE own.buys), 0)::text AS bought_raw, "
+        "coalesce(sum(own.token_raw) FILTER (WHERE NOT own.buys), 0)::text AS sold_raw, "
+        "min(own.block_number) FILTER (WHERE own.buys) AS first_number FROM facts.trade AS own JOIN "
+        "facts.pool AS pool ON pool.id = own.pool_id AND pool.token_id = $1 WHERE own.trader_id = $2 AND "
+        "own.at_s <= $3 AND (own.block_number, own.log_index) < ($4, $5)) SELECT own.*, "
+        "coalesce(base.older_raw, '0') AS older_raw FROM own LEFT JOIN base ON true",
         token_id,
         wallet_id,
         *spot,
@@ -150,9 +149,8 @@ async def trade_before(connection: Connection, trade: IndexedTrade, since_s: int
     return await fetch_optional(
         connection,
         TxHash,
-        "SELECT tx_hash FROM facts.trade WHERE pool_id = $1 AND at_s BETWEEN $2 AND $3"
-        " AND (block_number, log_index) < ($4, $5) ORDER BY at_s DESC, block_number DESC, log_index DESC"
-        " LIMIT 1",
+        "SELECT tx_hash FROM facts.trade WHERE pool_id = $1 AND at_s BETWEEN $2 AND $3 AND (block_number, "
+        "log_index) < ($4, $5) ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1",
         trade.pool_id,
         since_s,
         trade.at_s,
@@ -168,13 +166,12 @@ async def behind(connection: Connection, token_id: int, others: Collection[Addre
         await fetch_values(
             connection,
             int,
-            "SELECT deployer_id AS id FROM facts.launch WHERE token_id = $1"
-            " UNION SELECT sender_id FROM facts.launch WHERE token_id = $1"
-            " UNION SELECT id FROM facts.address WHERE address = ANY($2::bytea[])"
-            " UNION SELECT sender_id FROM (SELECT change.sender_id FROM facts.pool AS pool"
-            "  JOIN facts.liquidity AS change ON change.pool_id = pool.id"
-            "  WHERE pool.token_id = $1 AND change.liquidity_delta > 0"
-            "  ORDER BY change.at_s, change.block_number, change.log_index LIMIT $3) AS filled",
+            "SELECT deployer_id AS id FROM facts.launch WHERE token_id = $1 UNION SELECT sender_id FROM "
+            "facts.launch WHERE token_id = $1 UNION SELECT id FROM facts.address WHERE address = "
+            "ANY($2::bytea[]) UNION SELECT sender_id FROM (SELECT change.sender_id FROM facts.pool AS pool  "
+            "JOIN facts.liquidity AS change ON change.pool_id = pool.id  WHERE pool.token_id = $1 AND "
+            "change.liquidity_delta > 0  ORDER BY change.at_s, change.block_number, change.log_index LIMIT "
+            "$3) AS filled",
             token_id,
             [as_bytes(address) for address in others],
             limit,

@@ -207,10 +207,9 @@ async def put(
 async def _insert(connection: Connection, verdict: ScoredVerdict, now: datetime) -> bool:
     score = verdict.score
     status = await connection.execute(
-        "INSERT INTO facts.score (evidence_id, token, code, level, from_number, from_s, hour, outcome, cause,"
-        " by_number, by_s, by_tx, by_wallet, cost_bps, scored_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
-        " ON CONFLICT DO NOTHING",
+        "INSERT INTO facts.score (evidence_id, token, code, level, from_number, from_s, hour, outcome, "
+        "cause, by_number, by_s, by_tx, by_wallet, cost_bps, scored_at) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+        "$8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING",
         verdict.id, as_bytes(verdict.token), verdict.code, verdict.level, verdict.from_number,
         verdict.from_s, verdict.from_s // HOUR_S,
         score.outcome, score.cause, score.block_number, score.at_s,
@@ -262,11 +261,10 @@ async def mistakes(connection: Connection, before: tuple[int, int] | None, limit
     return await fetch(
         connection,
         ScoredVerdict,
-        "SELECT evidence_id AS id, token, code, level, from_number, from_s, outcome, cause,"
-        " by_number AS block_number, by_s AS at_s, by_tx AS tx_hash, by_wallet AS wallet, cost_bps"
-        " FROM facts.score"
-        " WHERE outcome = 'wrong' AND (from_s, evidence_id) < ($1::int, $2::bigint)"
-        " ORDER BY from_s DESC, evidence_id DESC LIMIT $3",
+        "SELECT evidence_id AS id, token, code, level, from_number, from_s, outcome, cause, by_number AS "
+        "block_number, by_s AS at_s, by_tx AS tx_hash, by_wallet AS wallet, cost_bps FROM facts.score WHERE "
+        "outcome = 'wrong' AND (from_s, evidence_id) < ($1::int, $2::bigint) ORDER BY from_s DESC, "
+        "evidence_id DESC LIMIT $3",
         *(before or (2**31 - 1, 2**62)),
         limit,
     )

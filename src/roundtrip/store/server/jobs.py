@@ -275,10 +275,9 @@ async def give_up(connection: Connection, job: Job, now: datetime, error: str) -
     in between it starts over instead. False: the caller no longer owns it."""
     return await _changes_row(
         connection,
-        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = coalesce(again_at, run_at),"
-        " tries = CASE WHEN again_at IS NULL THEN tries ELSE 0 END,"
-        " failed_at = CASE WHEN again_at IS NULL THEN $3::timestamptz END, again_at = NULL, last_error = $4,"
-        " lane = NULL WHERE id = $1 AND claim = $2",
+        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = coalesce(again_at, run_at), tries "
+        "= CASE WHEN again_at IS NULL THEN tries ELSE 0 END, failed_at = CASE WHEN again_at IS NULL THEN "
+        "$3::timestamptz END, again_at = NULL, last_error = $4, lane = NULL WHERE id = $1 AND claim = $2",
         job.id,
         job.claim,
         now,

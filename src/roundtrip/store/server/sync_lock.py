@@ -28,10 +28,9 @@ async def leader(connection: Connection) -> str | None:
     return await fetch_optional(
         connection,
         str,
-        "SELECT coalesce(nullif(a.application_name, ''), 'a connection without a name')"
-        " FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)"
-        " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
-        " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-        " AND l.classid::bigint << 32 | l.objid::bigint = $1",
+        "SELECT coalesce(nullif(a.application_name, ''), 'a connection without a name') FROM pg_locks l LEFT "
+        "JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 "
+        "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND "
+        "l.classid::bigint << 32 | l.objid::bigint = $1",
         SYNC_LOCK,
     )

@@ -22,9 +22,8 @@ async def newest_ids(connection: Connection) -> NewestIds:
     return await fetch_one(
         connection,
         NewestIds,
-        "SELECT coalesce((SELECT max(id) FROM facts.evidence), 0) AS evidence,"
-        " coalesce((SELECT max(id) FROM facts.rewound), 0) AS rewound,"
-        " coalesce((SELECT max(id) FROM accounts.alert), 0) AS alert",
+        "SELECT coalesce((SELECT max(id) FROM facts.evidence), 0) AS evidence, coalesce((SELECT max(id) FROM "
+        "facts.rewound), 0) AS rewound, coalesce((SELECT max(id) FROM accounts.alert), 0) AS alert",
     )
 
 

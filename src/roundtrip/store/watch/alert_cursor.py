@@ -182,11 +182,10 @@ async def write_minutes(connection: Connection, counts: dict[MinuteKey, MinuteCo
     keys = sorted(counts)
     minute_counts = [counts[key] for key in keys]
     await connection.execute(
-        "INSERT INTO accounts.alert_minute AS counted"
-        " (kind, source_id, minute, account_id, raised, beyond, told) SELECT * FROM"
-        " unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::int[])"
-        " ON CONFLICT (kind, source_id, minute, account_id) DO UPDATE SET raised = excluded.raised,"
-        " beyond = excluded.beyond, told = excluded.told",
+        "INSERT INTO accounts.alert_minute AS counted (kind, source_id, minute, account_id, raised, beyond, "
+        "told) SELECT * FROM unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[], $5::int[], $6::int[], "
+        "$7::int[]) ON CONFLICT (kind, source_id, minute, account_id) DO UPDATE SET raised = "
+        "excluded.raised, beyond = excluded.beyond, told = excluded.told",
         *_columns_of(keys),
         [count.raised for count in minute_counts],
         [count.beyond for count in minute_counts],
@@ -224,17 +223,14 @@ async def read_unreported(connection: Connection, before_minute: int, limit: int
         connection,
         UntoldMinute,
         f"SELECT {_COUNT_COLUMNS},"  # noqa: S608
-        " coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
-        " AS name, follow.wallet, token.address AS token FROM ("
-        "SELECT * FROM accounts.alert_minute WHERE minute < $1 AND beyond > told"
-        " ORDER BY minute, kind, source_id, account_id LIMIT $2) AS counted"
-        " LEFT JOIN accounts.rule AS rule ON counted.kind = 'rule' AND rule.id = counted.source_id"
-        " AND rule.ended_at IS NULL"
-        " LEFT JOIN accounts.follow AS follow ON counted.kind = 'follow' AND follow.id = counted.source_id"
-        " AND follow.ended_at IS NULL"
-        " LEFT JOIN facts.address AS token ON counted.kind = 'bag_guard'"
-        " AND token.id = abs(counted.source_id)"
-        " ORDER BY counted.minute, counted.kind, counted.source_id, counted.account_id",
+        " coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END) AS name, "
+        "follow.wallet, token.address AS token FROM (SELECT * FROM accounts.alert_minute WHERE minute < $1 "
+        "AND beyond > told ORDER BY minute, kind, source_id, account_id LIMIT $2) AS counted LEFT JOIN "
+        "accounts.rule AS rule ON counted.kind = 'rule' AND rule.id = counted.source_id AND rule.ended_at IS "
+        "NULL LEFT JOIN accounts.follow AS follow ON counted.kind = 'follow' AND follow.id = "
+        "counted.source_id AND follow.ended_at IS NULL LEFT JOIN facts.address AS token ON counted.kind = "
+        "'bag_guard' AND token.id = abs(counted.source_id) ORDER BY counted.minute, counted.kind, "
+        "counted.source_id, counted.account_id",
         before_minute,
         limit,
         BAG,

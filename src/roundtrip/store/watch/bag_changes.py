@@ -370,10 +370,9 @@ async def read_own_trades(
     rows = await fetch(
         connection,
         OwnTrade,
-        "SELECT pool.token_id, trade.at_s,"
-        " (CASE WHEN trade.buys THEN trade.token_raw ELSE -trade.token_raw END)::text AS raw"
-        " FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
-        " WHERE trade.trader_id = $1 AND trade.at_s > $3 AND pool.token_id = ANY($2::int[]) LIMIT $4",
+        "SELECT pool.token_id, trade.at_s, (CASE WHEN trade.buys THEN trade.token_raw ELSE -trade.token_raw "
+        "END)::text AS raw FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id "
+        "WHERE trade.trader_id = $1 AND trade.at_s > $3 AND pool.token_id = ANY($2::int[]) LIMIT $4",
         wallet_id,
         list(token_ids),
         after_s,

@@ -34,10 +34,9 @@ async def deployers(connection: Connection, tokens: Collection[Address]) -> dict
     rows = await fetch(
         connection,
         tuple[Address, Address],
-        "SELECT token.address AS token, deployer.address AS deployer FROM facts.address AS token"
-        " JOIN facts.launch AS launch ON launch.token_id = token.id"
-        " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
-        " WHERE token.address = ANY($1::bytea[])",
+        "SELECT token.address AS token, deployer.address AS deployer FROM facts.address AS token JOIN "
+        "facts.launch AS launch ON launch.token_id = token.id JOIN facts.address AS deployer ON deployer.id "
+        "= launch.deployer_id WHERE token.address = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
     return dict(rows)

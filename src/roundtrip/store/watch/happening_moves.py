@@ -6,7 +6,7 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.market.price_history import MAX_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
-from roundtrip.domain.watch.rules import Happening
+from roundtrip.domain.watch.rules import Happening, Verb
 from roundtrip.store.boards.signals import MAX_CHANGES, MAX_POOLS
 from roundtrip.store.liquidity.positions import GONE
 from roundtrip.store.server.partitions import DAY_S
@@ -231,7 +231,7 @@ WITH gone AS (
 )
 SELECT chosen.block_number, chosen.log_index, chosen.at_s, chosen.tx_hash, wallet.address AS wallet,
     token.address AS token, quote.address AS quote, chosen.part_raw::text, chosen.quote_raw::text,
-    begun.before::text
+    CASE WHEN begun.before > 0 THEN begun.before END::text AS before_raw, false AS by_deployer
 FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.sender_id
 JOIN facts.address AS token ON token.id = chosen.token_id
 JOIN facts.address AS quote ON quote.id = chosen.quote_id
@@ -240,14 +240,33 @@ LEFT JOIN begun ON chosen.may_be_whole AND begun.pool_id = chosen.pool_id
 """
 
 
-class _DrainingRow(NamedTuple):
+class _GoneRow(NamedTuple):
+    """What left a pool, and what the pool had before; None: not known."""
+
     spot: Spot
     wallet: Address
     token: Address
     quote: Address
     part_raw: Numeric
     quote_raw: Numeric | None
-    before: Numeric | None
+    before_raw: Numeric | None
+    by_deployer: bool
+
+
+async def _present_gone(
+    reader: HappeningReader, verb: Verb, statement: str, arguments: Arguments, span: FactSpan
+) -> HappeningPage:
+    """Worth the quote that came out. The share is all of it where more left than was there before."""
+    rows = await reader.rows(_GoneRow, statement, arguments)
+    worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)
+    happenings = [
+        Happening(
+            verb, row.spot, row.wallet, row.token, *worth, row.part_raw,
+            None if row.before_raw is None else max(row.before_raw, row.part_raw), row.by_deployer,
+        )
+        for row, worth in zip(rows, worths, strict=True)
+    ]  # fmt: skip
+    return page(rows, happenings, span)
 
 
 async def drains(
@@ -276,14 +295,7 @@ async def drains(
         to_s=arguments(span.to_s),
         changes=arguments(MAX_CHANGES),
     )
-    rows = await reader.rows(_DrainingRow, statement, arguments)
-    worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)
-    happenings = []
-    for row, (wei, micro_usd) in zip(rows, worths, strict=True):
-        of_raw = max(row.before, row.part_raw) if row.before is not None and row.before > 0 else None
-        who = row.wallet, row.token
-        happenings.append(Happening("draining", row.spot, *who, wei, micro_usd, row.part_raw, of_raw))
-    return page(rows, happenings, span)
+    return await _present_gone(reader, "draining", statement, arguments, span)
 
 
 async def worth_threshold(
@@ -315,24 +327,13 @@ _REMOVALS = """{gone}, chosen AS MATERIALIZED (
 )
 SELECT chosen.block_number, chosen.log_index, chosen.at_s, chosen.tx_hash, wallet.address AS wallet,
     token.address AS token, quote.address AS quote, chosen.part_raw::text, chosen.quote_raw::text,
-    chosen.active_raw::text, launch.token_id IS NOT NULL AS by_deployer
+    chosen.active_raw::text AS before_raw, launch.token_id IS NOT NULL AS by_deployer
 FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.sender_id
 JOIN facts.address AS token ON token.id = chosen.token_id
 JOIN facts.address AS quote ON quote.id = chosen.quote_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = chosen.token_id
     AND launch.deployer_id = chosen.sender_id
 """
-
-
-class _RemovingRow(NamedTuple):
-    spot: Spot
-    wallet: Address
-    token: Address
-    quote: Address
-    part_raw: Numeric
-    quote_raw: Numeric | None
-    active_raw: Numeric | None
-    by_deployer: bool
 
 
 async def removals(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
@@ -355,13 +356,4 @@ async def removals(reader: HappeningReader, span: FactSpan, rule_filter: RuleFil
         threshold=threshold,
         newest=arguments.newest(span, "gone"),
     )
-    rows = await reader.rows(_RemovingRow, statement, arguments)
-    worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)
-    happenings = []
-    for row, (wei, micro_usd) in zip(rows, worths, strict=True):
-        whole_raw = None if row.active_raw is None else max(row.active_raw, row.part_raw)
-        who = row.wallet, row.token
-        happenings.append(
-            Happening("removing", row.spot, *who, wei, micro_usd, row.part_raw, whole_raw, row.by_deployer)
-        )
-    return page(rows, happenings, span)
+    return await _present_gone(reader, "removing", statement, arguments, span)

@@ -123,8 +123,7 @@ async def _is_few(reader: HappeningReader, arguments: Arguments, span: FactSpan,
         reader.connection,
         int,
         f"SELECT count(*) FROM facts.trade AS trade WHERE {where}"  # noqa: S608
-        f" AND trade.at_s > {counting(newest_s - part_s)}::int"
-        f" AND trade.at_s <= {counting(newest_s)}::int",
+        f" AND trade.at_s > {counting(newest_s - part_s)}::int AND trade.at_s <= {counting(newest_s)}::int",
         *counting.values,
     )
     return count * PARTS < FEW

@@ -115,9 +115,8 @@ async def add_rule(
         connection,
         int,
         "INSERT INTO accounts.rule (account_id, said, who, who_address, wallet, verb, unit, over_raw, token,"  # noqa: S608
-        " from_number, rewound, made_at, change) VALUES"
-        f" ($1, $2, $3, $4, $5, $6, $7, $8, $9, greatest($10, {_INDEX_NUMBER}), {_LAST_REWIND}, $11, $12)"
-        " RETURNING id",
+        " from_number, rewound, made_at, change) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, greatest($10, "
+        f"{_INDEX_NUMBER}), {_LAST_REWIND}, $11, $12) RETURNING id",
         account_id,
         rule.text(),
         rule.who.kind,
@@ -294,10 +293,9 @@ async def rewind_watches(connection: Connection, undone: int, last: int) -> list
             connection,
             WatchChange,
             f"UPDATE accounts.{table} AS watched SET from_number = ("  # noqa: S608
-            "SELECT min(to_number) FROM facts.rewound WHERE id > greatest($1, watched.rewound) AND id <= $2)"
-            " WHERE ended_at IS NULL AND EXISTS (SELECT FROM facts.rewound"
-            " WHERE id > greatest($1, watched.rewound) AND id <= $2 AND to_number < watched.from_number)"
-            f" RETURNING {fields}",
+            "SELECT min(to_number) FROM facts.rewound WHERE id > greatest($1, watched.rewound) AND id <= $2) "
+            "WHERE ended_at IS NULL AND EXISTS (SELECT FROM facts.rewound WHERE id > greatest($1, "
+            f"watched.rewound) AND id <= $2 AND to_number < watched.from_number) RETURNING {fields}",
             undone,
             last,
         )

@@ -167,9 +167,8 @@ async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: PaidDisp
     assert house.ledger.moves == before + 1
 
 
-async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
-    house = await PaidDispatch(retry_s=0.001).begun()
-    admitted = await house.ask()
+async def charge_in_an_outage(house: PaidDispatch, admitted: Admitted) -> None:
+    """Charges while the database is gone, and waits until that is tried again."""
     house.ledger.moving_fault = OSError()
     await house.gate.charge(admitted)
     house.ledger.came.clear()
@@ -177,6 +176,12 @@ async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
     async with asyncio.timeout(30):
         await house.ledger.came.wait()
     await flushed()
+
+
+async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
+    house = await PaidDispatch(retry_s=0.001).begun()
+    admitted = await house.ask()
+    await charge_in_an_outage(house, admitted)
     assert house.has() == (4, 0, 1)
 
 
@@ -184,13 +189,7 @@ async def test_after_a_second_outage_it_is_tried_again_too() -> None:
     house = await PaidDispatch(retry_s=0.001).begun()
     for spent in (1, 2):
         admitted = await house.ask()
-        house.ledger.moving_fault = OSError()
-        await house.gate.charge(admitted)
-        house.ledger.came.clear()
-        house.ledger.moving_fault = None
-        async with asyncio.timeout(30):
-            await house.ledger.came.wait()
-        await flushed()
+        await charge_in_an_outage(house, admitted)
         house.now_s += 1.0
         assert house.has() == (5 - spent, 0, spent)
 
@@ -204,12 +203,7 @@ async def test_what_is_spent_while_the_database_is_gone_needs_nobody_to_be_tried
     await asyncio.sleep(0)
     goes_away.cancel()
     await flushed()
-    await house.gate.charge(admitted)
-    house.ledger.came.clear()
-    house.ledger.moving_fault = None
-    async with asyncio.timeout(30):
-        await house.ledger.came.wait()
-    await flushed()
+    await charge_in_an_outage(house, admitted)
     assert house.has() == (4, 0, 1)
 
 

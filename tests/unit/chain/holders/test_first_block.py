@@ -21,6 +21,7 @@ from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues.entry_point import ENTRY_POINTS
+from support.one_batch import OneBatchNode
 from unit.chain.samples import raw
 from unit.venues import logs
 from unit.venues.network import address
@@ -43,7 +44,7 @@ def tx(number: int, sender: str, to: str | None, nonce: int, type_: str = "0x2")
 
 
 @dataclass
-class CreationNode:
+class CreationNode(OneBatchNode):
     """A chain of ``blocks``, in each of which a busy sender does something; the token's code is there from
     ``made`` on. ``said``: answers otherwise. ``kept``: states before that block are gone; None: all are
     there. ``honest`` False: it answers zeros for what is gone, and says nothing."""
@@ -65,11 +66,6 @@ class CreationNode:
     ) -> list[Answer]:
         self.trips.append(list(calls))
         return [self.answer_of(call) or self._answer(call) for call in calls]
-
-    async def batches(
-        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[Answer] | NodeFault]:
-        raise AssertionError("one trip after another")
 
     def ref(self, number: int) -> BlockRef:
         return BlockRef(number, word(0xB10C0000 + number), 9000 + number // 10)
@@ -198,7 +194,7 @@ LAUNCH = TxHash(word(2))
 
 
 @dataclass
-class Made60:
+class Made60(OneBatchNode):
     """The block, with transactions and what they logged."""
 
     transactions: list[dict[str, Any]]
@@ -213,9 +209,6 @@ class Made60:
             answer = self.twist(call.method, self._answer(call))
             found.append(answer if isinstance(answer, RpcError) else raw(answer))
         return found
-
-    async def batches(self, groups: Sequence[Sequence[RpcCall]], meter: Meter) -> Any:
-        raise AssertionError("one trip after another")
 
     def _answer(self, call: RpcCall) -> Any:
         if call.method == "eth_getBlockByNumber":

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.holders.first_logs import find_first_logs
 from roundtrip.chain.rpc.client import Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
+from support.one_batch import OneBatchNode
 from support.recording import filter_of
 from unit.venues.network import address
 
 TOKEN = address(0x70CE)
 
 
-class Long:
+class Long(OneBatchNode):
     """A chain of any length with a log in each of ``blocks``. A whole answer has ``most_logs``; refused are
     ranges of more than ``most_blocks`` or ``most_found`` logs, and batches of more than ``most_calls``."""
 
@@ -57,11 +57,6 @@ class Long:
         if len(found) > self.most_found:
             return RpcError(-32005, "query returned more than 10000 results")
         return msgspec.Raw(msgspec.json.encode(found))
-
-    async def batches(
-        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
-        raise AssertionError("not asked so")
 
 
 async def first_of(node: Long, high: int) -> int | None:

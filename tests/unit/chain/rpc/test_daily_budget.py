@@ -9,12 +9,13 @@ from roundtrip.chain.blocks.spans import ask
 from roundtrip.chain.rpc.client import Budget, Meter, RpcCall
 from roundtrip.chain.rpc.daily_budget import BudgetedNode
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from support.one_batch import OneBatchNode
 from unit.chain.samples import raw
 
 CALL = RpcCall("eth_chainId", [])
 
 
-class DailyNode:
+class DailyNode(OneBatchNode):
     """``budget``: as of a node that has one."""
 
     def __init__(self) -> None:
@@ -34,9 +35,6 @@ class DailyNode:
         if meter is not None:
             meter.trips, meter.calls = meter.trips + 1, meter.calls + len(calls)
         return [raw("0x1")] * len(calls)
-
-    async def batches(self, groups: Sequence[Sequence[RpcCall]], meter: Meter) -> Any:
-        raise AssertionError("they are asked one by one")
 
 
 async def test_every_call_is_taken_off_its_own_budget_and_none_off_the_nodes() -> None:

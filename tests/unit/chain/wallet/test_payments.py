@@ -16,6 +16,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
+from support.one_batch import OneBatchNode
 from unit.chain.told_transactions import (
     ALICE,
     BLOCK,
@@ -52,7 +53,7 @@ PAID = a_transfer(4)
 OTHERS = a_transfer(5, sender=BOB, recipient=ALICE)
 
 
-class PaymentNode:
+class PaymentNode(OneBatchNode):
     """A node that answers by method, and by block where that is asked for. ``sent_more``: how many calls more
     than were asked each request took, in turn."""
 
@@ -81,9 +82,6 @@ class PaymentNode:
         if calls[-1].method == "eth_getLogs" and self.sent_more:
             meter.calls += self.sent_more.pop(0)
         return [self._answer(call) for call in calls]
-
-    async def batches(self, groups: Any, meter: Meter) -> Any:
-        raise AssertionError
 
     def _answer(self, call: RpcCall) -> msgspec.Raw | RpcError:
         rows = {

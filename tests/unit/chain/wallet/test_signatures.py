@@ -24,6 +24,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues.abi import checksum_address
 from support.keys import ORDER, Person
+from support.one_batch import OneBatchNode
 from unit.venues.network import address
 
 BLOCK = BlockRef(7, "0x" + "77" * 32, 700)
@@ -155,7 +156,7 @@ def test_addresses_have_the_capitals_of_eip_55(raw: bytes) -> None:
     assert checksum_address(Address("0x" + raw.hex())) == to_checksum_address(raw)
 
 
-class CodeNode:
+class CodeNode(OneBatchNode):
     """A node that says what it is told to: first to the question for code, then to all others."""
 
     def __init__(self, code: str | RpcError, *answers: str | RpcError | NodeFault) -> None:
@@ -176,9 +177,6 @@ class CodeNode:
             if isinstance(one, NodeFault):
                 raise one
         return [one if isinstance(one, RpcError) else msgspec.Raw(msgspec.json.encode(one)) for one in rows]
-
-    async def batches(self, groups: Any, meter: Meter) -> Any:
-        raise AssertionError("it asks one batch at a time")
 
 
 async def accepts(node: CodeNode, hashes: int = 2) -> bool:

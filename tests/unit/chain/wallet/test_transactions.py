@@ -11,6 +11,7 @@ from roundtrip.chain.rpc.client import NULL, Meter, RpcCall, RpcError
 from roundtrip.chain.wallet.transactions import read_block, read_change, read_reason, read_transaction
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, TxHash
+from support.one_batch import OneBatchNode
 from unit.chain.told_transactions import (
     ALICE,
     BLOCK,
@@ -38,7 +39,7 @@ def a_block(**more: Any) -> Json:
     return answer | {"transactions": inside} | more
 
 
-class MethodNode:
+class MethodNode(OneBatchNode):
     """A node with one answer to each method, or one after another."""
 
     def __init__(self, **answers: Any) -> None:
@@ -48,9 +49,6 @@ class MethodNode:
     async def batch(self, calls: Sequence[RpcCall], *_: Any, **__: Any) -> list[msgspec.Raw | RpcError]:
         self.asked += calls
         return [self._answer(call) for call in calls]
-
-    async def batches(self, groups: Any, meter: Meter) -> Any:
-        raise AssertionError
 
     def _answer(self, call: RpcCall) -> msgspec.Raw | RpcError:
         answer = self.answers[call.method.removeprefix("eth_")]

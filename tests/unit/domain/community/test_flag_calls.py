@@ -25,7 +25,6 @@ from roundtrip.domain.community.flag_calls import (
     State,
     TradedSinceFlag,
     drain_cause,
-    gone_bps,
     is_dead,
     next_state,
     quiet_since_s,
@@ -223,7 +222,3 @@ def test_rates_of_nothing_are_not_known() -> None:
     assert FlagScore().is_ahead is None
     assert FlagScore(9, 9).is_ahead is None
     assert (FlagScore(1, 4, 1, 2).accuracy, FlagScore(1, 4, 1, 2).base_rate) == (0.25, 0.5)
-
-
-def test_no_more_than_all_of_it_leaves() -> None:
-    assert (gone_bps(1, 4), gone_bps(9, 4)) == (2500, 10_000)

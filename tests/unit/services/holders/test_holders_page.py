@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from roundtrip.console.support.render import Templates
-from roundtrip.services.holders.findings import HolderRecord
+from roundtrip.services.holder_record.findings import HolderRecord
 from roundtrip.services.holders.growth import present_growth
 from roundtrip.services.holders.launch_bundle import present_launch_bundle
 from roundtrip.services.holders.present import present

@@ -10,7 +10,7 @@ from roundtrip.domain.holders.book import InsiderLedger
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import Concentration, KnownWallet
 from roundtrip.domain.holders.ties import Disagreement
-from roundtrip.services.holders.findings import Why
+from roundtrip.services.holder_record.findings import Why
 from roundtrip.services.holders.present import present
 from roundtrip.services.holders.schema import (
     BiggestWin,

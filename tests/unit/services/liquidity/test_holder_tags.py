@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, Rou
 from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.findings import KnownWallet
 from roundtrip.domain.liquidity.depth import PoolPositions, Position, TokenPositions
-from roundtrip.services.holders.findings import AccountTags, HolderRecord, tag_accounts
+from roundtrip.services.holder_record.findings import AccountTags, HolderRecord, tag_accounts
 from roundtrip.services.liquidity import holder_tags
 from roundtrip.services.liquidity.holder_tags import holders_to_tag, join_tags, read_holders
 from roundtrip.services.liquidity.sentence import Tags

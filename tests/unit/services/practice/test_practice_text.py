@@ -15,7 +15,7 @@ from roundtrip.services.practice.account import _text as account_text
 from roundtrip.services.practice.buy import _sell_back_text
 from roundtrip.services.practice.league import _league_text
 from roundtrip.services.practice.pricing import why_missing, why_refused
-from roundtrip.services.trade.simulation_answer import TradeVerdict
+from roundtrip.services.rehearsal.verdict import TradeVerdict
 from roundtrip.services.valuation.holding_sells import NO_PLACE
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.practice.league import LeagueCounts, LeagueRank

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.chain.wallet.calls import WalletCalls
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.trade.judge import CallResult
-from roundtrip.services.trade.sell_back import exit_gas, other_venues_gas
+from roundtrip.services.rehearsal.sell_back import exit_gas, other_venues_gas
 from roundtrip.services.trade.touched_assets import GasBudget, usual_limits, with_gas_limits
 from roundtrip.venues.base import Call
 from unit.domain.trades import ran

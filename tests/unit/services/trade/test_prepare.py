@@ -20,12 +20,8 @@ from roundtrip.domain.base.venue import Quote, Venue, VenueKind
 from roundtrip.domain.check.verdict import Verdict
 from roundtrip.domain.trade.judge import LEVELS, refusal_code
 from roundtrip.services.engine.buy_round import BuyRoundResult
-from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS, read_address
-from roundtrip.services.support.money import parse_amount, pays
-from roundtrip.services.trade.final_run import FinalRun
-from roundtrip.services.trade.prepare import PrepareSellParams, _kept_sentences
-from roundtrip.services.trade.trade_builder import (
+from roundtrip.services.rehearsal.final_run import FinalRun
+from roundtrip.services.rehearsal.trade_builder import (
     Holdings,
     Side,
     TradeBuilder,
@@ -35,6 +31,10 @@ from roundtrip.services.trade.trade_builder import (
     watched_of,
     write,
 )
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS, read_address
+from roundtrip.services.support.money import parse_amount, pays
+from roundtrip.services.trade.prepare import PrepareSellParams, _kept_sentences
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Call, TradeTerms
 from unit.venues.network import CONTRACTS, address

@@ -1,28 +1,31 @@
-"""The second batch of a trade: the check's sells, a rehearsal of the trade on every venue, and the choice."""
+"""The second batch of a trade: the check's sells, a rehearsal of the trade on every venue, and the choice.
+The reason that a token gives for refusing a transfer, where a router or pool withholds it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate import outcomes, probe_plans
 from roundtrip.chain.simulate.request import Results
 from roundtrip.chain.wallet import calls
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.figures import format_shortfall
-from roundtrip.domain.base.types import BPS, plain_decimal
+from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.domain.check.refusals import REASON_WITHHELD, ROUTER_REASONS
+from roundtrip.domain.check.refusals import PULL_REASONS, REASON_WITHHELD, ROUTER_REASONS
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import NO_POOL, RESCUED, other_pools_text
 from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
+from roundtrip.domain.trade.text import is_withheld
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.check_run import try_sells
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, Pays, pays
-from roundtrip.services.trade.simulation_answer import find_pull_reason
 from roundtrip.venues.base import TradeTerms
 
 from . import trade_builder
@@ -405,3 +408,51 @@ def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade 
         return trade
     has, needs = format_shortfall(builder.holdings.eth_wei, value_wei + gas_wei, ETH_DECIMALS)
     return NotEnough(f"The wallet holds {has} eth, and this trade needs {needs}, gas included.")
+
+
+# --- the token's own reason ------------------------------------------------------------------------
+
+
+async def find_tokens_reason(
+    given: str | None, checks: list[BuyRoundResult], wallet: Address, meter: Meter
+) -> str | None:
+    """The cleaned reason of a token that refuses what failed with ``given``. A transfer to a wallet was tried
+    in the buy rounds; one from it is tried now. None: ``given`` withholds nothing, or no token refuses with a
+    reason."""
+    if not is_withheld(given):
+        return None
+    for check in checks:
+        if given in PULL_REASONS:
+            reason = await find_pull_reason(check, wallet, meter)
+        else:
+            reason = _first_reason(trial.transfer_refusal for trial in check.data.venues)
+        if reason is not None:
+            return reason
+    return None
+
+
+async def find_pull_reason(check: BuyRoundResult, wallet: Address, meter: Meter) -> str | None:
+    """The cleaned reason with which the token refuses a transfer of one unit from the wallet into a venue.
+    One batch. None also where the wallet holds nothing or the node does not answer."""
+    run = replace(check.run, meter=meter)
+    env = replace(run.environments[0], buyer=wallet)
+    plans = {
+        number: (trial.place, probe_plans.holder_pull_plan(trial.place, run.setting, env))
+        for number, trial in enumerate(check.venues_to_sell_on())
+    }
+    if not plans:
+        return None
+    try:
+        _, results = await run.ask({}, plans)
+    except NodeFault:
+        return None
+    return _first_reason(
+        outcomes.read_holder_pull(result)
+        for result in results.values()
+        if not isinstance(result, RefusedCall)
+    )
+
+
+def _first_reason(refusals: Iterable[RefusedCall | Missing | None]) -> str | None:
+    given = [names.reason(told.reason or "") for told in refusals if isinstance(told, RefusedCall)]
+    return next((reason for reason in given if reason and reason not in ROUTER_REASONS), None)

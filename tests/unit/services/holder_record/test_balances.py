@@ -7,7 +7,7 @@ import pytest
 from roundtrip.chain.holders.views import Views
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import HolderColumns
-from roundtrip.services.holders.balances import _wallets_to_read, compare_to_logs
+from roundtrip.services.holder_record.balances import _wallets_to_read, compare_to_logs
 from unit.domain.holding import POOL, address, book
 
 A, B = address(0xA1), address(0xA2)

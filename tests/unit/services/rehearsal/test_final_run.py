@@ -6,8 +6,8 @@ import pytest
 
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.trade.text import lowered_minimum
-from roundtrip.services.trade.final_run import FormRun, choose_form
-from roundtrip.services.trade.trade_builder import BelowMinimum, RehearsedTrade, Side
+from roundtrip.services.rehearsal.final_run import FormRun, choose_form
+from roundtrip.services.rehearsal.trade_builder import BelowMinimum, RehearsedTrade, Side
 
 SLIPPAGE_BPS = 100
 GAS = (100_000,)

@@ -8,8 +8,8 @@ import pytest
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.trade.text import failure_clause
-from roundtrip.services.trade.rehearsal import _with_tokens_reason, with_smaller_buy
-from roundtrip.services.trade.trade_builder import NotEnough, Side
+from roundtrip.services.rehearsal.rehearsal import _with_tokens_reason, with_smaller_buy
+from roundtrip.services.rehearsal.trade_builder import NotEnough, Side
 
 PAUSED = RefusedCall("sell", "paused", 0)
 
