@@ -30,6 +30,8 @@ def draw_line(answer: "Check", card: "CheckCard") -> Text:
     """The level in its colour, the token, the loss and the reason in one line."""
     level, verdict = answer.verdict.level, answer.verdict
     loss = "" if answer.trade is None else _percent(answer.trade.round_trip_loss_bps, "")
+    if card.figure is not None:
+        loss = _percent(card.figure.bps)
     symbol = _plain(answer.token.symbol or "")
     line = Text(f"{level:<8}", style=f"bold {_COLOURS[level]}")
     return line.append(
@@ -74,6 +76,8 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
     original = find_listed(Address(answer.address.lower()), token.symbol, listed)
     if original is not None:
         rows.append(("looks like", f"{original.symbol}, a listed token at {original.address}; it is another"))
+    if card.figure is not None and card.figure.kind != "round_trip":
+        rows.append(("decided by", card.figure.text))
     if trade is not None:
         size = f"of a round trip of {trade.paid.amount} {trade.paid.asset}"
         loss = _part(card.grid)

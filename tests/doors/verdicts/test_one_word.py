@@ -14,6 +14,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.verdicts.deciding import deciding_figure
 from roundtrip.domain.verdicts.words import is_tradable, level_word
 from roundtrip.services.boards.newest_verdicts import newest_verdicts
 from roundtrip.services.check.card import read_card
@@ -85,17 +86,21 @@ async def test_a_token_has_one_word_and_one_colour(
         row for row in (await newest_verdicts(indexed, Nothing())).answer.rows if row.token.address == token
     ]
     found["boards"] = (row.verdict.level, level_word(row.verdict.level, row.verdict.code))
+    evidence, policy = await newest_evidence(indexed, token), indexed.policy
+    judgement = judge(evidence, policy)
+    figure = deciding_figure(judgement, policy)
+    shown = figure.short if figure is not None and level in ("ok", "warn") else ""
     card = drawn(await read(browser, f"/t/{token}/card.svg"))
     found["card"] = (level, card[2])
+    assert shown in " ".join(card), "the figure that decided"
     if is_tradable(code):
         badge = drawn(await read(browser, f"/t/{token}/badge.svg"))[-1]
         assert badge.startswith(word.lower()), badge
+        assert shown in badge
     text = f"The verdict of {token} went from ok (ok) to {level} ({code})."
     alert = build_answer(AlertRow, {"text": text, "token": token, "verb": "verdict"})
     rows = re.findall(r'<strong class="t-(\w+)">(.*?)</strong>', tell_alert(alert, None))
     found["alert"] = rows[-1]
-    evidence, policy = await newest_evidence(indexed, token), indexed.policy
-    judgement = judge(evidence, policy)
     terminal = printed(
         draw_card(present(evidence, judgement, policy, 0), read_card(evidence, judgement, False, policy))
     )

@@ -15,7 +15,7 @@ from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.check.card import CheckCard, read_card
 from roundtrip.services.support.check_answer import Check, TokenAnswer, present
 from support.terminal import printed
-from unit.domain.builders import evidence, refused_cells, sold, venue
+from unit.domain.builders import cells, evidence, refused_cells, sold, venue
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07[red]safe[/red]\r\u202e\x9b31m"
 
@@ -49,6 +49,18 @@ def test_a_line_shows_strangers_words_as_words() -> None:
 def test_a_card_begins_with_level_and_word() -> None:
     assert printed(draw_card(*answered())).split("\n")[1].strip() == "DANGER  Honeypot: you cannot sell"
     assert "WARN  Sells, with a warning" in printed(draw_card(*answered(hour=True)))
+
+
+def test_a_line_and_a_card_show_the_figure_that_decided() -> None:
+    found = evidence(venue(cells(60, day=sold(3000))))
+    judgement = judge(found, POLICY)
+    answer, card = present(found, judgement, POLICY, 0.0), read_card(found, judgement, False, POLICY)
+    assert (answer.verdict.code, answer.trade and answer.trade.round_trip_loss_bps) == ("high_fees", 60)
+    line = printed(draw_line(answer, card))
+    assert "30.00 %" in line
+    assert "0.60 %" not in line.replace("30.00 %", "")
+    drawn = " ".join(printed(draw_card(answer, card)).split())
+    assert "decided by A round trip costs 30.00 % after a day" in drawn
 
 
 def test_a_loss_says_for_how_much_of_it_it_holds() -> None:

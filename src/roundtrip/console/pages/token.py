@@ -22,6 +22,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.domain.market.exposure import LeavingLiquidity
+from roundtrip.domain.verdicts.deciding import explains
 from roundtrip.domain.verdicts.facts import (
     BundleShare,
     HolderShares,
@@ -222,7 +223,8 @@ def list_facts(
     if card is not None:
         facts += describe_outlook(card.outlook, check.token.owner, card.deep)
     if cost is not None:
-        facts += describe_taxes(cost.buy_tax_bps, cost.sell_tax_bps, cost.tax_bps)
+        figure = None if card is None else card.figure
+        facts += describe_taxes(cost.buy_tax_bps, cost.sell_tax_bps, cost.tax_bps, figure)
         facts += describe_pool_cost(cost.pool_bps, cost.impact_bps)
     record = None if check.launchpad is None else check.launchpad.deployer
     if record is not None and "serial_deployer" not in check.flags:
@@ -344,12 +346,14 @@ def find_smaller(card: CheckCard | None, amount: str) -> str | None:
 
 
 class HistorySpan(NamedTuple):
-    """A verdict in a strip 600 wide: where it begins and how wide it is, its colour and its word."""
+    """A verdict in a strip 600 wide: where it begins and how wide it is, its colour and its word; the loss of
+    its round trip, where that says why."""
 
     change: VerdictChange
     word: str
     x: float
     width: float
+    loss_bps: int | None
 
 
 def draw_history(history: CheckHistory | None) -> list[HistorySpan]:
@@ -367,7 +371,10 @@ def draw_history(history: CheckHistory | None) -> list[HistorySpan]:
         x = 600 * (change.checked_at - begin).total_seconds() / whole_s
         width = max(_MIN_WIDTH, 600 * (until - change.checked_at).total_seconds() / whole_s)
         x, width = round(min(x, 600 - _MIN_WIDTH), 1), round(width, 1)
-        strip.append(HistorySpan(change, level_word(change.level, change.code), x, width))
+        loss_bps = change.round_trip_loss_bps
+        if loss_bps is not None and not explains(change.code, loss_bps, POLICY):
+            loss_bps = None
+        strip.append(HistorySpan(change, level_word(change.level, change.code), x, width, loss_bps))
     return strip
 
 

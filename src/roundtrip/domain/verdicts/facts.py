@@ -11,6 +11,7 @@ from roundtrip.domain.check.outlook import Prospect
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
 
+from .deciding import DecidingFigure
 from .risks import MARKED_LOSS_BPS, MUCH_FREE_BPS, YOUNG_S
 from .words import is_tradable
 
@@ -191,9 +192,14 @@ def describe_outlook(
             yield TokenFact("mind", prospect.text, "outlook")
 
 
-def describe_taxes(buy_bps: int | None, sell_bps: int | None, together_bps: int | None) -> list[TokenFact]:
-    """The taxes on a buy, on a sell, and on a round trip; None: not known."""
+def describe_taxes(
+    buy_bps: int | None, sell_bps: int | None, together_bps: int | None, figure: DecidingFigure | None = None
+) -> list[TokenFact]:
+    """The taxes on a buy, on a sell, and on a round trip; None: not known. ``figure``: what decided the
+    verdict, which is said instead where it is more than they take."""
     worst_bps = max(buy_bps or 0, sell_bps or 0, together_bps or 0)
+    if figure is not None and figure.is_beyond_trip() and worst_bps < POLICY.warn_loss_bps:
+        return [TokenFact(_sign(figure.bps, 0, POLICY.warn_loss_bps), f"{figure.text}.", "cost")]
     if worst_bps >= MARKED_LOSS_BPS:
         text = _describe_tax(buy_bps, sell_bps, worst_bps)
         return [TokenFact(_sign(worst_bps, 0, POLICY.warn_loss_bps), text, "cost")]

@@ -14,6 +14,7 @@ from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS, INSIDERS_MINDED_BPS, LeavingLiquidity
 
+from .deciding import deciding_figure
 from .words import level_word
 
 Topic = Literal["insiders", "liquidity", "owner", "tax", "age"]
@@ -76,11 +77,14 @@ def rate_owner(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk
 
 
 def rate_tax(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk:
-    """The token's taxes on a buy and a sell."""
+    """The token's taxes on a buy and a sell, or what decided where that is more than they take."""
     best = judgement.best
     cost = None if best is None else cost_of(evidence, best, judgement.readings[best])
     taxes = () if cost is None else (cost.tax_bps, cost.buy_tax_bps, cost.sell_tax_bps)
     known = [tax for tax in taxes if tax is not None]
+    figure = deciding_figure(judgement, policy)
+    if figure is not None and figure.is_beyond_trip() and max(known, default=0) < policy.warn_loss_bps:
+        return Risk("tax", rate_loss(figure.bps), f"costs {figure.short}")
     if not known:
         return Risk("tax", "unknown", "tax not measured")
     worst_bps = max(known)

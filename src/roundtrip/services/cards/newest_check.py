@@ -17,18 +17,18 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.channels import message_lines
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.domain.base.figures import format_sold_loss
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.exposure import TokenExposure
+from roundtrip.domain.verdicts.deciding import DecidingFigure, deciding_figure
 from roundtrip.domain.verdicts.risks import Risk, list_risks, worst_risk
 from roundtrip.domain.verdicts.words import is_tradable, level_word
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import AnswerText, Symbol, TokenParams, at
-from roundtrip.services.support.check_answer import Check, present, read_sold_bps
+from roundtrip.services.support.check_answer import Check, present
 from roundtrip.services.support.index_reader import looking
 from roundtrip.services.support.look_alikes import find_look_alike
 from roundtrip.store.boards.moving import read_exposures
@@ -51,20 +51,19 @@ _ABSENT_TTL_MS = 2_000
 class CheckSummary(msgspec.Struct, frozen=True, rename="camel"):
     """A check in short. ``is_old``: it was made more than a day ago. ``is_fresh``: within the last
     hour. ``holders``: real holders whose simulated sale gave a result. ``risks``: those of ``list_risks``.
-    ``sold_bps``: as in ``CheckCard``."""
+    ``figure``: the one that decided; None: none did."""
 
     level: str
     code: str
     text: AnswerText
     symbol: Symbol
-    round_trip_loss_bps: int | None
+    figure: DecidingFigure | None
     block: int
     block_at: datetime
     is_old: bool
     is_fresh: bool
     holders: int
     risks: list[Risk]
-    sold_bps: int | None = None
 
 
 class TokenCard(msgspec.Struct, frozen=True):
@@ -174,7 +173,7 @@ def _summarize(
             code=answer.verdict.code,
             text=answer.verdict.text,
             symbol=answer.token.symbol,
-            round_trip_loss_bps=None if answer.trade is None else answer.trade.round_trip_loss_bps,
+            figure=deciding_figure(judgement, policy),
             block=evidence.block.number,
             block_at=at(evidence.block.timestamp_s),
             is_old=age_s > OLD_S,
@@ -183,7 +182,6 @@ def _summarize(
             risks=list(
                 list_risks(evidence, judgement, policy, exposed.insiders(now_s), exposed.liquidity(now_s))
             ),
-            sold_bps=read_sold_bps(judgement),
         )
     return None
 
@@ -236,16 +234,17 @@ def describe_card(card: TokenCard) -> CardText:
     if check.is_old and is_good:
         sentence = "This check is more than a day old and proves nothing now. Open the page to check again."
         return CardText("Old check", "unknown", symbol, "", sentence, as_of)
-    loss, loss_bps = "", check.round_trip_loss_bps
     # Of what holders cannot sell, a new wallet's loss would mislead.
-    if loss_bps is not None and is_good:
-        loss = f"A round trip costs {format_sold_loss(loss_bps, check.sold_bps)}"
-    risk = worst_risk(tuple(check.risks)) if loss else None
-    if risk is not None:
-        loss += f"; {risk.text}"
+    loss = "" if check.figure is None or not is_good else f"{check.figure.text}{_beside(check.figure, check)}"
     sentence = message_lines.cut_text(names.clean(check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
     word = level_word(check.level, check.code)
     return CardText(word, check.level, symbol, loss, sentence, as_of)
+
+
+def _beside(figure: DecidingFigure, check: CheckSummary) -> str:
+    """The worst risk, after the figure; empty where there is none, or the figure says it."""
+    risk = worst_risk(tuple(risk for risk in check.risks if figure.short not in risk.text))
+    return "" if risk is None else f"; {risk.text}"
 
 
 def draw_card(card: TokenCard) -> str:
@@ -257,6 +256,7 @@ def draw_card(card: TokenCard) -> str:
     # A token that looks like another one says so above its costs, which make room.
     is_look_alike = bool(address and card.look_alike)
     loss_y, sentence_y = (478, 520) if is_look_alike else (458, 508)
+    loss_size = max(24, min(36, int(_INNER / (_ems(text.loss) or 1))))
     word_size = min(120, int((WIDTH - _LEFT - _WORD_LEFT) / _ems(text.word)))
     return "".join(
         [
@@ -271,7 +271,7 @@ def draw_card(card: TokenCard) -> str:
             _line(text.symbol, 352, 52, "#ffffff", bold=True),
             _line(address, 400, 27, "#b6c2cf"),
             *([_line(card.look_alike, 436, 25, _COLOURS["warn"], bold=True)] if is_look_alike else []),
-            _line(text.loss, loss_y, 36, "#ffffff", bold=True),
+            _line(text.loss, loss_y, loss_size, "#ffffff", bold=True),
             *(
                 _line(line, sentence_y + 38 * index, 27, "#d5dde5")
                 for index, line in enumerate(wrap_text(text.sentence, 27, _INNER, 2))
@@ -303,8 +303,8 @@ def draw_badge(card: TokenCard) -> str:
         # A time and not an age: caches of other sites keep a badge for longer than a minute.
         moment = f"{check.block_at:%Y-%m-%d %H:%M} UTC"
         if check.is_fresh:
-            cost = text.loss.removeprefix("A round trip costs ").replace("; ", ", ")
-            verdict = ", ".join(filter(None, (verdict, cost, moment)))
+            cost = "" if check.figure is None else f"{check.figure.short}{_beside(check.figure, check)}"
+            verdict = ", ".join(filter(None, (verdict, cost.replace("; ", ", "), moment)))
         else:
             verdict, level = f"checked {moment}", "unknown"
     left, right = (int(_ems(part) * _BADGE_SIZE * 0.9) + 14 for part in (name, verdict))

@@ -13,6 +13,7 @@ from roundtrip.domain.check.evidence import Evidence, Sold
 from roundtrip.domain.check.outlook import Prospect, describe_deep_round, prospects
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.check.verdict import Judgement, shown_index
+from roundtrip.domain.verdicts.deciding import DecidingFigure, deciding_figure
 from roundtrip.domain.verdicts.risks import Risk, list_risks
 from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.check_answer import read_sold_bps
@@ -44,7 +45,8 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
     """``cost`` null: nothing was bought. ``sold_bps``: how much of what was meant to be sold the round trip
     sold; null: no sell, or not known. ``outlook``: what could change it, the worst first. ``risks``: those of
     ``list_risks``, as far as a check reads them.
-    ``deep_round``: what a deep check tried, or why it can try nothing."""
+    ``deep_round``: what a deep check tried, or why it can try nothing. ``figure``: the one that decided;
+    null: none did."""
 
     block: int
     block_at: datetime
@@ -55,6 +57,7 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
     outlook: list[Prospect]
     risks: list[Risk]
     deep_round: str
+    figure: DecidingFigure | None = None
 
 
 def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Policy) -> CheckCard:
@@ -71,6 +74,7 @@ def read_card(evidence: Evidence, judgement: Judgement, deep: bool, policy: Poli
         outlook=list(prospects(evidence, judgement, policy)),
         risks=list(list_risks(evidence, judgement, policy)),
         deep_round=describe_deep_round(evidence, judgement, deep, policy),
+        figure=deciding_figure(judgement, policy),
     )
 
 

@@ -9,6 +9,8 @@ import pytest
 from roundtrip.channels.message_lines import utf16_length
 from roundtrip.domain.base import names
 from roundtrip.domain.check.verdict import CODES
+from roundtrip.domain.verdicts.deciding import DecidingFigure
+from roundtrip.domain.verdicts.risks import Risk
 from roundtrip.services.cards.newest_check import (
     CheckSummary,
     TokenCard,
@@ -25,7 +27,7 @@ SOLD = CheckSummary(
     code="ok",
     text="It sells.",
     symbol="FOX",
-    round_trip_loss_bps=60,
+    figure=DecidingFigure("round_trip", 60, "A round trip costs 0.60 %", "0.60 %"),
     block=1_234_567,
     block_at=datetime(2026, 1, 5, 12, 0, 1, tzinfo=UTC),
     is_old=False,
@@ -124,7 +126,7 @@ def test_levels_differ_by_more_than_colour(level: str) -> None:
 
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_every_verdict_has_a_card(code: str) -> None:
-    assert len(shown(draw_card(card(code=code, level="danger", round_trip_loss_bps=None)))) >= 6
+    assert len(shown(draw_card(card(code=code, level="danger", figure=None)))) >= 6
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -171,8 +173,19 @@ def test_text_that_fits_is_whole() -> None:
 
 
 def test_a_cost_says_for_how_much_of_it_it_holds() -> None:
-    partial = card(level="warn", round_trip_loss_bps=41, sold_bps=6001)
     loss = "0.41 % for the 60.01 % of it that sold"
+    figure = DecidingFigure("round_trip", 41, f"A round trip costs {loss}", loss)
+    partial = card(level="warn", figure=figure)
     assert describe_card(partial).loss == f"A round trip costs {loss}"
     assert loss in "".join(shown(draw_badge(partial)))
-    assert describe_card(card(sold_bps=10_000)).loss == "A round trip costs 0.60 %"
+
+
+def test_a_cost_is_the_one_that_decided_and_is_said_once() -> None:
+    short = "47.83 % after others have bought"
+    figure = DecidingFigure("others", 4783, f"A round trip costs {short}", short)
+    fees = card(
+        level="warn", code="high_fees", figure=figure, risks=[Risk("tax", "danger", f"costs {short}")]
+    )
+    assert describe_card(fees).loss == f"A round trip costs {short}"
+    assert f"A round trip costs {short}" in shown(draw_card(fees)), "it is not cut"
+    assert shown(draw_badge(fees))[-1] == f"high fees, {short}, 2026-01-05 12:00 UTC"

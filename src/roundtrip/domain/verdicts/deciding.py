@@ -1,0 +1,83 @@
+"""The figure that decided a verdict's code. Every door that shows a figure beside the code shows this one: a
+round trip of 0.60 % beside "High fees" would contradict it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.domain.base.figures import format_percent, format_sold_loss
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.crowd_text import victims_text
+from roundtrip.domain.check.sales import Sale
+from roundtrip.domain.check.venue_code import fee_like_bps, parts
+from roundtrip.domain.check.venue_reading import VenueReading
+from roundtrip.domain.check.verdict import Judgement
+
+ROUND_TRIP = "A round trip costs"
+_FEES = ("high_fees", "heavy_fees")
+Kind = Literal["round_trip", "later", "others", "fees", "pool", "impact"]
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingFigure:
+    """``bps``: a loss. ``text``: a sentence with it, without the full stop. ``short``: its end, from the
+    figure on. ``kind``: whose loss; ``round_trip``: of a round trip of the usual size, sold at once."""
+
+    kind: Kind
+    bps: int
+    text: str
+    short: str
+
+    def is_beyond_trip(self) -> bool:
+        """True where a round trip's own loss and taxes do not say it."""
+        return self.kind in ("later", "others", "fees")
+
+
+def deciding_figure(judgement: Judgement, policy: Policy) -> DecidingFigure | None:
+    """The figure that decided the code; None: no figure did, or it was not measured."""
+    if judgement.best is None:
+        return None
+    code, reading = judgement.verdict.code, judgement.readings[judgement.best]
+    if code in _FEES:
+        return _of_fees(reading, policy)
+    losses = parts(reading, policy)
+    if code == "toll_pool":
+        return _figure("pool", losses.pool_fee_bps, "The pool keeps", " of a round trip")
+    if code == "thin_pool" and losses.impact_bps == reading.impact_bps:
+        return _figure("impact", losses.impact_bps, "You get", " fewer tokens than in a small buy")
+    if code == "thin_pool":
+        return _figure("impact", losses.impact_bps, "Selling it on the other pool loses")
+    return _of_round_trip(reading.full) if code == "ok" and isinstance(reading.full, Sale) else None
+
+
+def explains(code: str, loss_bps: int, policy: Policy) -> bool:
+    """Whether the loss of a round trip may stand beside the code, where only the loss is stored: not where
+    another figure decided."""
+    line_bps = policy.toll_warn_bps if code == "toll_pool" else policy.warn_loss_bps
+    return code == "ok" or loss_bps >= line_bps
+
+
+def _of_fees(reading: VenueReading, policy: Policy) -> DecidingFigure:
+    """The largest of what fees and taxes take, and who loses that."""
+    worst_bps, full = fee_like_bps(reading, policy), reading.full
+    measured = (reading.fees_bps, reading.first_tax_bps)
+    small_bps = max((bps for bps in measured if isinstance(bps, int)), default=0)
+    if isinstance(full, Sale) and full.loss_bps == worst_bps:
+        return _of_round_trip(full)
+    if worst_bps > small_bps:
+        for when, later in (("an hour", reading.hour), ("a day", reading.day)):
+            if isinstance(later, Sale) and later.loss_bps == worst_bps:
+                return _figure("later", worst_bps, ROUND_TRIP, f" after {when}")
+        if victims := victims_text(reading.crowd, worst_bps):
+            return _figure("others", worst_bps, ROUND_TRIP, victims)
+    return _figure("fees", worst_bps, "Fees and taxes take")
+
+
+def _of_round_trip(full: Sale) -> DecidingFigure:
+    short = format_sold_loss(full.loss_bps, BPS if full.whole else full.share_bps)
+    return DecidingFigure("round_trip", full.loss_bps, f"{ROUND_TRIP} {short}", short)
+
+
+def _figure(kind: Kind, bps: int, before: str, after: str = "") -> DecidingFigure:
+    short = f"{format_percent(bps)}{after}"
+    return DecidingFigure(kind, bps, f"{before} {short}", short)
