@@ -61,6 +61,23 @@ async def test_a_link_preview_that_accepts_anything_is_shown_a_page(
         assert (response.status, response.content_type) == (404, "application/json")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v1", 404, "not_found"),
+        ("GET", "/v1/nothing", 404, "not_found"),
+        ("GET", "/v1/check/", 404, "not_found"),
+        ("POST", "/v1/health", 405, "method_not_allowed"),
+    ],
+)
+async def test_below_v1_an_error_is_json_for_browsers_too(
+    base_url: str, session: aiohttp.ClientSession, method: str, path: str, status: int, code: str
+) -> None:
+    async with session.request(method, base_url + path, headers={"accept": BROWSER}) as response:
+        assert (response.status, response.content_type) == (status, "application/json")
+        assert (await response.json())["error"]["code"] == code
+
+
 async def test_well_known_files_are_there(base_url: str, session: aiohttp.ClientSession) -> None:
     async with session.get(f"{base_url}/favicon.ico") as response:
         assert (response.status, response.content_type) == (200, "image/x-icon")

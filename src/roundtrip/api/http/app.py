@@ -513,6 +513,7 @@ class Service(Starlette):
 async def _reply_http_error(
     not_found_page: NotFoundPage | None, request: Request, error: Exception
 ) -> Response:
+    """The answer where no route fits: a page for browsers, and below /v1 the error's body for all."""
     assert isinstance(error, HTTPException)
     named = dict(error.headers or {})
     if "Allow" in named:
@@ -525,7 +526,8 @@ async def _reply_http_error(
             "not_found", "There is nothing at this path. GET /v1/openapi.json lists all paths."
         )
     headers = {**named, "cache-control": "no-store", "vary": "accept, accept-encoding, user-agent"}
-    if not_found_page is not None and prefers_html(request.headers.raw):
+    is_api = f"{request.scope['path']}/".startswith("/v1/")
+    if not_found_page is not None and not is_api and prefers_html(request.headers.raw):
         page = not_found_page(request.scope, fault)
         page.headers.update(headers)
         return page
