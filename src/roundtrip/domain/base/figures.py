@@ -33,6 +33,13 @@ def format_amount(raw: int, decimals: int) -> str:
     return _format_digits(raw, decimals, _DIGITS)
 
 
+def format_nearest(raw: int, decimals: int) -> str:
+    """``raw`` base units, not below zero, rounded to four significant digits: for a price, which is measured
+    and not owned."""
+    unit: int = 10 ** max(0, len(str(raw)) - _DIGITS)
+    return format_amount((raw + unit // 2) // unit * unit, decimals)
+
+
 def format_about(raw: int, decimals: int) -> str:
     """As ``format_amount``, with ``about`` before it where digits are cut."""
     return f"{'' if _cut(abs(raw), _DIGITS) == abs(raw) else 'about '}{format_amount(raw, decimals)}"

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.domain.base.figures import format_amount, format_count, format_gas_price
+from roundtrip.domain.base.figures import format_amount, format_count, format_gas_price, format_nearest
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.market.chain_stats import (
     DAY_S,
@@ -124,7 +124,7 @@ def _describe(vital: ChainVitals, head: ChainHead | None, followed_s: int, is_wh
     if vital.gas_price_wei is not None:
         parts.append(f"Gas costs {format_gas_price(int(vital.gas_price_wei))}.")
     if vital.eth_usd is not None:
-        parts.append(f"1 eth is worth {format_amount(int(vital.eth_usd * 10**6), 6)} dollars.")
+        parts.append(f"1 eth is worth {format_nearest(round(vital.eth_usd * 10**6), 6)} dollars.")
     elif head is not None:
         parts.append("We could not find out what 1 eth is worth in dollars.")
     parts.append(f"The last hour had {_format_count(vital.launches_last_hour, 'launch', 'launches')}.")

@@ -32,8 +32,11 @@ def vitals(**changes: object) -> ChainVitals:
     return ChainVitals(**{**fields, **changes})  # type: ignore[arg-type]
 
 
+describe_vitals = chain_vitals._describe
+
+
 def test_vitals() -> None:
-    assert chain_vitals._describe(vitals(), None, 10**6, is_whole=True) == (
+    assert describe_vitals(vitals(), None, 10**6, is_whole=True) == (
         "Figures as of block 1,527, made 2025-10-09 08:53:20 UTC. A block takes 100 ms. Gas costs 7 wei. "
         "1 eth is worth 3,512 dollars. The last hour had 1 launch. The last day had no graduation from a "
         "curve to a pool. The last ten minutes had 1,234 trades a minute. The node does not answer: the gas "
@@ -41,8 +44,23 @@ def test_vitals() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [
+        (3499.999999, "3,500"),
+        (3500.49, "3,500"),
+        (3500.5, "3,501"),
+        (9999.9, "10,000"),
+        (0.12345678, "0.1235"),
+    ],
+)
+def test_a_price_of_eth_is_the_nearest(usd: float, text: str) -> None:
+    said = describe_vitals(vitals(eth_usd=usd), None, 10**6, is_whole=True)
+    assert f"1 eth is worth {text} dollars." in said
+
+
 def test_vitals_of_a_young_index_say_what_is_missing() -> None:
-    text = chain_vitals._describe(vitals(trades_per_minute=None), None, 30, is_whole=False)
+    text = describe_vitals(vitals(trades_per_minute=None), None, 30, is_whole=False)
     assert text.endswith(
         " The index begins at 2025-10-09 08:53:20 UTC: earlier trades, launches and graduations are not "
         "counted."
