@@ -131,7 +131,7 @@ async def test_what_sells_at_once_and_not_later_is_sold_at_once(
     answer = await buys(shop, account, token, "0.3")
     assert (answer["sellsBack"], answer["verdict"]["code"]) == ("yes", "cannot_sell")
     assert "You cannot sell it straight back" not in answer["text"]
-    assert "and not after an hour or a day" in answer["text"]
+    assert "but not after an hour or a day" in answer["text"]
     assert wei((await sells(shop, account, token))["got"]) > ETH // 4
 
 

@@ -77,6 +77,10 @@ def sentence(
     return _with_token(outcome.code, finding, policy, tokens)
 
 
+_SELLS_NOW = "you can sell "
+"""Begins what sells now and stops later: its own sentence says "but not"."""
+
+
 def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) -> str:
     sell_text, size, why = _sell_text(code, finding, policy), "", ""
     if code == "cannot_sell" and finding.venue is not None and finding.reading is not None:
@@ -90,7 +94,7 @@ def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) ->
         decides = f"Of the {tokens} tokens that it brings, {finding.exit.token} decides"
         return f"It goes through. {decides}: {sell_text}{size}.{why}"
     is_small_loss = finding.impact_bps() < policy.warn_loss_bps
-    is_good = finding.exit.free or (finding.sells_all() and is_small_loss)
+    is_good = finding.exit.free or (finding.sells_all() and is_small_loss) or sell_text.startswith(_SELLS_NOW)
     return f"It goes through, {'and' if is_good else 'but'} {sell_text}{size}.{why}"
 
 
@@ -255,7 +259,7 @@ def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Polic
         return "the same sell worked in one simulated block and failed in another"
     if stops_selling(reading, policy):
         refusal = stop_refusal(reading)
-        stops = stops_text(reading, "what it buys").replace(", but not ", ", and not ")
+        stops = stops_text(reading, "what it buys")
         return f"{stops}{f' ({refusal})' if refusal else ''}"
     handed_on = "; a wallet that you send it to can sell it" if enough(reading.handed_on, policy) else ""
     sold_bps = max((sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)), default=0)

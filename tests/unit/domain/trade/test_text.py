@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import CellOutcome, Missing, ProbeCell, RefusedCall
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.trade.judge import (
@@ -234,6 +235,13 @@ def test_the_whole_sentence_of_a_trap_and_of_a_large_buy() -> None:
     assert text_of(received(way(cells=refused_grid()))).startswith(
         "It goes through, but you cannot sell what it buys: not now, not within a day."
     )
+    stopped = RefusedCall("sell", "closed", 1)
+    for later in ({"hour": stopped, "day": stopped}, {"hour": sold(60, BPS // 10), "day": stopped}):
+        said = text_of(received(way(cells=grid(60, **later))))
+        assert said.startswith(
+            "It goes through, and you can sell what it buys now for a loss of 0.60 %, but not "
+        )
+        assert "after an hour or a day" in said
     assert text_of(received(way(impact_bps=4000))) == (
         "It goes through, but this size gets 40.00 % fewer tokens for its money than a small one; "
         "what it buys sold straight back for a loss of 0.60 %."
