@@ -258,6 +258,25 @@ async def test_who_sent_a_launch_before_the_index_is_not_known(me: Caller) -> No
     )
 
 
+async def test_a_token_that_is_there_cannot_be_launched_again(me: Caller) -> None:
+    token, deployer, _ = await a_launch(me)
+    for who in ("any", deployer, f"deployer:{token}", "follow"):
+        error = await me.error("create_rule", rule=f"{who} launching over 1 eth on {token}")
+        assert error == (
+            f"bad_input: {token} is there already, so nobody can launch it. For new tokens leave out on, as "
+            f"in: {who} launching over 1 eth. For this one use another verb, for example: any selling on "
+            f"{token}"
+        )
+    assert (await me.ask("list_rules"))["rules"] == []
+    # A replay looks back, and an address may be known before its launch.
+    assert (await me.ask("test_rule", rule=f"any launching on {token}"))[
+        "rule"
+    ] == f"any launching on {token}"
+    made = await me.ask("create_rule", rule=f"any launching on {STRANGER}")
+    assert made["rule"] == f"any launching on {STRANGER}"
+    assert [one["id"] for one in (await me.ask("list_rules"))["rules"]] == [made["id"]]
+
+
 async def test_a_rule_about_the_followed_says_when_there_are_none(me: Caller) -> None:
     answer = await me.ask("create_rule", rule="follow buying over 100 usd")
     assert "when a wallet that you follow buys a token for more than 100 usd. You follow no" in answer["text"]

@@ -4,6 +4,7 @@ console: each rule in words, where its hits go, and examples about a real token.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -229,6 +230,19 @@ async def wallet_of(connection: Connection, rule: Rule) -> Address | None:
     return launch.sender
 
 
+async def _refuse_second_launch(connection: Connection, rule: Rule) -> None:
+    """Raises CallerFault (bad_input) for a launch of a token that the index knows: it can never hit."""
+    token = rule.token
+    if rule.verb != "launching" or token is None or await id_of(connection, token) is None:
+        return
+    raise CallerFault(
+        "bad_input",
+        f"{token} is there already, so nobody can launch it. For new tokens leave out on, as in: "
+        f"{replace(rule, token=None).text()}. For this one use another verb, for example: any selling on "
+        f"{token}",
+    )
+
+
 async def unseen_text(connection: Connection, rule: Rule) -> str:
     """A note for a token that the index does not know, because its address may be mistyped; else empty."""
     if rule.token is None or await id_of(connection, rule.token) is not None:
@@ -360,6 +374,7 @@ async def edit_rule(ctx: Context, params: RuleEditParams, account: Account) -> U
 async def _set_rule(ctx: Context, connection: Connection, rule: Rule, account: Account) -> RuleMade:
     """Sets the rule, in the caller's transaction. Raises CallerFault (bad_input), ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    await _refuse_second_launch(connection, rule)
     wallet = await wallet_of(connection, rule)
     head = ctx.heads.last_number()
     try:
