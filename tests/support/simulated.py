@@ -65,12 +65,17 @@ def _raw(amounts: list[dict[str, str]]) -> dict[str, int]:
 
 
 async def simulated(
-    ctx: Context, sender: str, *steps: UnsignedStep, fund: bool = False, gas: Sequence[int | None] = ()
+    ctx: Context,
+    sender: str,
+    *steps: UnsignedStep,
+    fund: bool = False,
+    gas: Sequence[int | None] = (),
+    nonce: Sequence[int | None] = (),
 ) -> SimulatedAnswer:
-    """These calls of this wallet: as one transaction where there is one, else as several calls. ``gas``: the
-    limits that the wallet sets."""
+    """These calls of this wallet: as one transaction where there is one, else as several calls. ``gas``,
+    ``nonce``: the limits and the nonces that the wallet sets."""
     sent = [{"to": one.to, "data": one.data, "value": str(one.value_wei)} for one in steps]
-    raw: dict[str, Any] = {"from": sender, "fund": fund, "gas": gas}
+    raw: dict[str, Any] = {"from": sender, "fund": fund, "gas": gas, "nonce": nonce}
     raw |= sent[0] if len(sent) == 1 else {"calls": sent}
     answered = await simulate(ctx, msgspec.convert(raw, SentParams))
     answer = msgspec.json.decode(msgspec.json.encode(answered.answer))

@@ -4,6 +4,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.simulated import Strangers, approve, pay, simulated, transfer
 from support.simulating import ETH, SOMEBODY, usdg
@@ -26,6 +27,19 @@ async def test_plain_eth_is_spent_and_gas_is_told_apart(ctx: Context, wallet: Wa
     assert result.answer["chainId"] == 4663
     assert result.trips <= 2
     assert result.counted
+
+
+async def test_a_nonce_that_is_not_the_next_one_is_said(ctx: Context, rpc: SyncRpc, wallet: Wallet) -> None:
+    following = int(rpc.call("eth_getTransactionCount", wallet.address, "latest"), 16)
+    plain = await simulated(ctx, wallet.address, pay(SOMEBODY, ETH))
+    right = await simulated(ctx, wallet.address, pay(SOMEBODY, ETH), nonce=[following])
+    assert (right.text, right.trips) == (plain.text, plain.trips)
+    late = await simulated(ctx, wallet.address, pay(SOMEBODY, ETH), nonce=[following + 9])
+    assert late.code == plain.code
+    assert late.text == (
+        f"{plain.text} Its nonce is {following + 9}, but its turn is {following}: it waits until the wallet "
+        "has used the nonces before it."
+    )
 
 
 async def test_eth_to_oneself_moves_nothing(ctx: Context, wallet: Wallet) -> None:

@@ -62,6 +62,7 @@ from roundtrip.services.support.money import (
     symbol_of,
 )
 from roundtrip.services.trade.own_gas import describe_own_gas, run_with_own_gas
+from roundtrip.services.trade.own_nonce import describe_own_nonces
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import ApprovalAnswer, CallOutcomeAnswer, SellBack, Simulation
 from roundtrip.services.trade.touched_assets import (
@@ -134,14 +135,19 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
     try:
         head, places = await at_once(ctx.heads.read_now(), read_known_places(ctx, calls))
         case = _case(ctx, head, params, calls, places, meter)
-        judged = await _judge_calls(case)
+        nonces, beside = params.own_nonces(), Meter()
+        judged, nonce_text = await at_once(
+            _judge_calls(case), describe_own_nonces(ctx, head, wallet, nonces, beside)
+        )
+        # It ran beside the others: calls of its own, and no trip.
+        meter.calls += beside.calls
     except NodeFault as fault:
         # A fault caused by the called code counts: the caller chose to run it.
         counted = isinstance(fault, CodeFault)
         return UseCaseAnswer(_unproven(ctx, wallet, fault), counted=counted, meter=meter)
     missing = judged.outcome.missing
     counted = missing is None or missing.fault != "node"
-    return UseCaseAnswer(_present(case, judged), counted=counted, meter=meter)
+    return UseCaseAnswer(_present(case, judged, nonce_text), counted=counted, meter=meter)
 
 
 def _case(
@@ -401,7 +407,8 @@ def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
     )
 
 
-def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
+def _present(case: WalletCase, judged: _JudgedCalls, nonce_text: str) -> Simulation:
+    """``nonce_text``: the sentence about the wallet's own nonces; it ends the text."""
     ctx, result, outcome = case.ctx, judged.ran, judged.outcome
     # Calls that the wallet cannot pay for move nothing.
     moves = result is not None and judged.short is None
@@ -409,11 +416,12 @@ def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
     check = None
     if evidence is not None:
         check = short_check(evidence, judge(evidence, ctx.policy), ctx.policy)
+    text = f"{_text(case, judged, check)} {nonce_text}".rstrip()
     return Simulation(
         chain_id=ctx.chain_id,
         block=case.head.block.number,
         sender=case.wallet,
-        verdict=TradeVerdict(outcome.code, outcome.level(), _text(case, judged, check)),  # type: ignore[arg-type]
+        verdict=TradeVerdict(outcome.code, outcome.level(), text),  # type: ignore[arg-type]
         calls=_calls(case, judged),
         spent=_amounts(case, result, -1) if result is not None and moves else [],
         received=_amounts(case, result, 1) if result is not None and moves else [],

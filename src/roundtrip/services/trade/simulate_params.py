@@ -68,16 +68,26 @@ class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The gas limit that the wallet sets for each call, in order; empty: for none."""
         return ()
 
+    def own_nonces(self) -> tuple[int | None, ...]:
+        """The nonce that the wallet sets for each call, in order; empty: for none."""
+        return ()
+
 
 class SentParams(SimulateParams, frozen=True, forbid_unknown_fields=True):
     """The same as a wallet's own transaction objects give it. ``gas``: the gas limit of each call, in order;
-    None: the object names none. It is no parameter that is listed: wallets write it."""
+    None: the object names none. ``nonce``: likewise. They are no parameters that are listed: wallets write
+    them."""
 
     gas: tuple[int | None, ...] = ()
+    nonce: tuple[int | None, ...] = ()
 
     def own_gas(self) -> tuple[int | None, ...]:
         """The gas limit that the wallet sets for each call."""
         return self.gas
+
+    def own_nonces(self) -> tuple[int | None, ...]:
+        """The nonce that the wallet sets for each call."""
+        return self.nonce
 
 
 def _call(to: str, data: str, value: str) -> Call:

@@ -7,9 +7,10 @@ from roundtrip.domain.base.errors import ParamFault
 from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}|[0-9]{1,78}", re.ASCII)
-_QUANTITIES = ("nonce", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
-_MAX_GAS = 2**63 - 1
-"""No block has so much."""
+_FEES = ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
+_LIMITS = ("gas", "nonce")
+_MAX_LIMIT = 2**63 - 1
+"""No block has so much gas, and no wallet so many transactions."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _KEY = re.compile(r"0x[0-9a-fA-F]{64}")
 _TYPES = (0, 1, 2)
@@ -17,29 +18,37 @@ _TYPES = (0, 1, 2)
 
 
 def read_wallet_transaction(raw: Mapping[str, object], chain_id: int | None) -> Mapping[str, object]:
-    """The parameters with ``input`` as ``data``, without what only the sending needs: nonce, fees, type,
-    access list, chain. ``gas`` becomes a list of one limit for each call. Checks their form, and that the
-    chain is ``chain_id`` (None: any); also in each of ``calls``. Raises ParamFault (bad_input)."""
-    read, gas = _read_one(raw, chain_id, "")
+    """The parameters with ``input`` as ``data``, without what only the sending needs: fees, type, access
+    list, chain. ``gas`` and ``nonce`` become lists of one number for each call. Checks their form, and that
+    the chain is ``chain_id`` (None: any); also in each of ``calls``. Raises ParamFault (bad_input)."""
+    read, own = _read_one(raw, chain_id, "")
     calls = raw.get("calls")
-    limits = [gas]
+    numbers = [own]
     if isinstance(calls, list):
         pairs = [_read_call(call, chain_id, f"calls[{number}].") for number, call in enumerate(calls)]
-        read["calls"], limits = [call for call, _ in pairs], [limit for _, limit in pairs]
-    return read if set(limits) <= {None} else {**read, "gas": limits}
+        read["calls"], numbers = [call for call, _ in pairs], [each for _, each in pairs]
+    for name in _LIMITS:
+        of_calls = [each.get(name) for each in numbers]
+        if not set(of_calls) <= {None}:
+            read[name] = of_calls
+    return read
 
 
-def _read_call(call: object, chain_id: int | None, place: str) -> tuple[object, int | None]:
-    return _read_one(call, chain_id, place) if isinstance(call, dict) else (call, None)
+_Numbers = dict[str, int | None]
+"""The gas limit and the nonce of a call; None, or absent: it names none."""
+
+
+def _read_call(call: object, chain_id: int | None, place: str) -> tuple[object, _Numbers]:
+    return _read_one(call, chain_id, place) if isinstance(call, dict) else (call, {})
 
 
 def _read_one(
     raw: Mapping[str, object], chain_id: int | None, place: str
-) -> tuple[dict[str, object], int | None]:
-    """The call, and its gas limit; None: it names none."""
+) -> tuple[dict[str, object], _Numbers]:
+    """The call, and its numbers."""
     rest = dict(raw)
-    gas = _read_quantity(rest.pop("gas", None), f"{place}gas")
-    for name in _QUANTITIES:
+    own = {name: _read_quantity(rest.pop(name, None), place + name) for name in _LIMITS}
+    for name in _FEES:
         _read_quantity(rest.pop(name, None), place + name)
     kind = _read_quantity(rest.pop("type", None), f"{place}type")
     if kind is not None and kind not in _TYPES:
@@ -50,7 +59,8 @@ def _read_one(
             "bad_input", f'{place}chainId must be {chain_id}, such as "{chain_id:#x}": no other is simulated.'
         )
     _check_access_list(rest.pop("accessList", None), f"{place}accessList")
-    return _with_data(rest, place), None if gas is None else min(gas, _MAX_GAS)
+    capped = {name: None if number is None else min(number, _MAX_LIMIT) for name, number in own.items()}
+    return _with_data(rest, place), capped
 
 
 def _with_data(raw: dict[str, object], place: str) -> dict[str, object]:

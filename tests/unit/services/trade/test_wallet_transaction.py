@@ -9,6 +9,7 @@ from roundtrip.api.dispatch import read_params
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.base.errors import ParamFault
+from roundtrip.services.trade.own_nonce import compare_nonces
 from roundtrip.services.trade.simulate_params import SimulateParams
 
 A, B = "0x" + "1" * 40, "0x" + "2" * 40
@@ -36,29 +37,44 @@ def read(**given: Any) -> SimulateParams:
 def test_a_wallets_transaction_is_read() -> None:
     plain = read(**{"from": A, "to": B, "data": "0xd0e30db0", "value": "0x0"})
     assert plain.own_gas() == ()
-    limited = replace(plain, gas=(100_000,))
+    limited = replace(plain, gas=(100_000,), nonce=(1,))
     assert read(**SENT, data="0xd0e30db0") == limited
     assert read(**SENT, input="0xd0e30db0") == limited
     assert read(**SENT, data="0xD0E30DB0", input="0xd0e30db0").own_calls() == plain.own_calls()
-    assert (
-        read(**{**SENT, "type": 0, "gasPrice": 7, "chainId": "4663", "nonce": None}, data="0xd0e30db0")
-        == limited
-    )
+    assert read(
+        **{**SENT, "type": 0, "gasPrice": 7, "chainId": "4663", "nonce": None}, data="0xd0e30db0"
+    ) == replace(limited, nonce=())
     assert read(**{**SENT, "chainId": 4663}, data="0xd0e30db0") == limited
-    assert read(**{**SENT, "gas": None}, data="0xd0e30db0") == plain
+    assert read(**{**SENT, "gas": None}, data="0xd0e30db0") == replace(plain, nonce=(1,))
     assert read(**{**SENT, "gas": 2**256}).own_gas() == (2**63 - 1,)
+    assert read(**{**SENT, "nonce": 2**256}).own_nonces() == (2**63 - 1,)
 
 
 def test_so_are_calls() -> None:
-    calls = [{"to": B, "input": "0x01", "gas": "0x1"}, {"to": B, "chainId": "0x1237"}]
+    calls = [{"to": B, "input": "0x01", "gas": "0x1"}, {"to": B, "chainId": "0x1237", "nonce": 5}]
     plain = read(**{"from": A, "calls": [{"to": B, "data": "0x01"}, {"to": B}]})
-    assert plain.own_gas() == ()
+    assert (plain.own_gas(), plain.own_nonces()) == ((), ())
     limited = read(**{"from": A, "calls": calls, "chainId": "0x1237", "gas": 7})
-    assert limited == replace(plain, gas=(1, None))
+    assert limited == replace(plain, gas=(1, None), nonce=(None, 5))
+
+
+@pytest.mark.parametrize(
+    ("nonces", "text"),
+    [
+        ((4,), ""),
+        ((4, 5), ""),
+        ((None, 5), ""),
+        ((9,), "Its nonce is 9, but its turn is 4: it waits until the wallet has used the nonces before it."),
+        ((3,), "Its nonce is 3, but its turn is 4: the chain refuses a nonce that is used."),
+        ((4, 4), "The nonce of call 2 is 4, but its turn is 5: the chain refuses a nonce that is used."),
+    ],
+)
+def test_a_nonce_out_of_turn_is_said(nonces: tuple[int | None, ...], text: str) -> None:
+    assert compare_nonces(nonces, 4) == text
 
 
 def test_the_published_parameters_have_no_gas() -> None:
-    assert "gas" not in params_schema(SIMULATE)["properties"]
+    assert not {"gas", "nonce"} & params_schema(SIMULATE)["properties"].keys()
     with pytest.raises(ParamFault) as refused:
         read(**SENT, gass=1)
     assert refused.value.message.endswith("It takes from, to, data, value, calls, fund.")
