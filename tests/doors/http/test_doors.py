@@ -251,6 +251,5 @@ def test_a_simulation_has_every_field_of_the_specification() -> None:
 def test_a_simulations_parameters_are_those_of_the_specification() -> None:
     schema = params_schema(operation("simulate_transaction"))
     assert schema["properties"].keys() == {"from", "to", "data", "value", "calls", "fund"}
-    # calls replaces to: what may be left out is not required.
-    assert schema["required"] == ["from"]
+    assert set(schema["required"]) == {"from", "to"}
     assert schema["properties"]["data"]["pattern"] == "^0x([0-9a-fA-F]{2})*$"

@@ -24,7 +24,6 @@ SAMPLES: dict[str, list[tuple[Any, bool]]] = {
     ],
     "simulate_transaction": [
         ({"from": ADDRESS, "to": ADDRESS}, True),
-        ({"from": ADDRESS, "calls": [CALL]}, True),
         ({"from": ADDRESS, "to": ADDRESS, "calls": [CALL] * 6}, True),
         ({"from": ADDRESS, "to": ADDRESS, "calls": [CALL] * 7}, False),
         ({"from": ADDRESS, "to": ADDRESS, "data": "0x123"}, False),

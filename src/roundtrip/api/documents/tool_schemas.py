@@ -135,6 +135,8 @@ def params_schema(operation: AnyOperation) -> dict[str, Any]:
     schema = _inline_schema(operation.params, input_components)
     for name in operation.query:
         del schema["properties"][name]
+    if operation.tool_requires:
+        schema["required"] = [*schema.get("required", ()), *operation.tool_requires]
     return schema
 
 
@@ -442,7 +444,7 @@ def _format_facts(operation: AnyOperation) -> list[str]:
 def _format_params(operation: AnyOperation) -> list[str]:
     """Its parameters, one a line."""
     schema = _inline_schema(operation.params, input_components)
-    required = set(schema.get("required", ()))
+    required = {*schema.get("required", ()), *operation.tool_requires}
     lines = []
     for name, field in schema["properties"].items():
         line = _format_field(name, field, ())

@@ -58,9 +58,11 @@ class Operation(Generic[P, A]):
     ``key``: a key is required. ``ignores_key``: a key that the request carries plays no part, and the call
     counts under the caller's address. ``shared_by``: returns the identity of a request, for answers that all
     callers share; None: every request runs. ``bad_params``: the error code of invalid parameters.
-    ``query``: parameters that come only from the query string of an HTTP request; tools do not have them.
-    ``path_answer``: the part of the answer that HTTP requests receive; None: all of it. ``errors``: the
-    operation's own error codes, besides those that follow from the other fields (``codes``).
+    ``tool_requires``: parameters that are required in a tool's schema but optional in a request, because
+    others can replace them. ``query``: parameters that come only from the query string of an HTTP request;
+    tools do not have them. ``path_answer``: the part of the answer that HTTP requests receive; None: all of
+    it. ``errors``: the operation's own error codes, besides those that follow from the other fields
+    (``codes``).
     ``needs_one_of``: a request gives at least one of these parameters. ``destroys``: a write that removes
     something. ``repeatable``: a write that changes nothing more when repeated. ``once``: a write of an
     account that takes an idempotency key; for a repeated key the handler returns the first answer and does
@@ -89,6 +91,7 @@ class Operation(Generic[P, A]):
     counts: Literal["day", "minute", "never"] = "day"
     shared_by: Callable[[P], str] | None = None
     bad_params: str = "bad_input"
+    tool_requires: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
     path_answer: type[msgspec.Struct] | None = None
     errors: tuple[str, ...] = ()

@@ -233,6 +233,7 @@ TRADES: tuple[AnyOperation, ...] = (
         takes_min_block=True,
         method="POST",
         path="/v1/simulate",
+        tool_requires=("to",),
         errors=("budget_spent",),
         needs_one_of=("to", "calls"),
         rewrite=read_wallet_transaction,

@@ -33,7 +33,7 @@ NULL = {"type": "null"}
 REQUIRED = {
     "check_token": {"address"}, "token_holders": {"address"}, "smart_money": {"address"},
     "launch_bundle": {"address"}, "wallet_history": {"address"}, "linked_wallets": {"address"},
-    "explain_transaction": {"hash"}, "look_up": {"query"}, "simulate_transaction": {"from"},
+    "explain_transaction": {"hash"}, "look_up": {"query"}, "simulate_transaction": {"from", "to"},
     "prepare_buy": {"token", "from", "amount"}, "prepare_sell": {"token", "from"},
     "practice_buy": {"token", "eth"}, "practice_sell": {"token"}, "follow_wallet": {"address"},
     "unfollow_wallet": {"address"}, "create_rule": {"rule"}, "test_rule": {"rule"}, "delete_rule": {"id"},
