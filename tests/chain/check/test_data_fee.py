@@ -39,6 +39,6 @@ async def test_a_verdict_is_the_same_whatever_data_costs(
         ctx = replace(ctx, now_s=lambda: 2_000_000_000.5)
         evidence = await gather_evidence(ctx, Address(built.tokens[key]), Meter())
     judged = judge(evidence, ctx.policy).verdict
-    assert (judged.code, judged.level) == verdict
+    assert (judged.code, judged.level) == verdict, judged.text
     crowds = [venue.crowd for venue in evidence.venues if isinstance(venue.crowd, Crowd)]
     assert max(len(crowd.trades) for crowd in crowds) > 5

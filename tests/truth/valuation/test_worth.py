@@ -245,7 +245,12 @@ def _named(animal: Animal) -> str:
     return f"{animal.source}{list(animal.extra)}v{animal.pools[0].version}{'+' if animal.calls else ''}"
 
 
-@pytest.mark.parametrize("animal", ANIMALS, ids=_named)
+def _comes_in_few_units(animal: Animal) -> bool:
+    """A small buy of it brings too few whole units to sell a part of them, so it is valued at nothing known."""
+    return animal.decimals == 0 and animal.pools[0].supply_bps < 100
+
+
+@pytest.mark.parametrize("animal", [a for a in ANIMALS if not _comes_in_few_units(a)], ids=_named)
 async def test_what_no_real_wallet_can_sell_is_worth_nothing_and_all_else_what_it_gets(
     ctx: Context, rpc: SyncRpc, built: Built, animal: Animal
 ) -> None:

@@ -163,8 +163,6 @@ def exit_blocks(
         sales = _sales_over_day(out, setting, environment, probe, planned_raw)
         return _blocks_over_day(setting, environment, sales, approvals)
     funds: tuple[tuple[Address, int], ...] = ()
-    if probe.seller == "traded before":
-        sells += _little_less_steps(out, setting, environment, planned_raw, len(limits))
     if probe.seller == "nearly all":
         sells = _nearly_all_steps(out, setting, environment, probe, planned_raw)
         funds = ((environment.receiver, start_wei(setting, environment, probe.size)),)
@@ -264,13 +262,13 @@ def little_buy(
     return _other_buy(place, setting, environment, other, name, paid_raw, policy.company_gas_limit)
 
 
-def _little_less_steps(
-    place: VenuePlace, setting: Setting, environment: Environment, planned_raw: int, tried: int
+def little_less_steps(
+    place: VenuePlace, setting: Setting, environment: Environment, planned_raw: int
 ) -> list[SimulatedStep]:
-    """More attempts after the first ``tried``, each with a little less: a token that rounds arrives short of
-    some amounts, and not of others."""
-    buyer, limit, steps = environment.buyer, setting.policy.nearly_gas_limit, list[SimulatedStep]()
-    for n in range(tried, tried + _LITTLE_LESS):
+    """More attempts after the first, each with a little less: a token that rounds arrives short of some
+    amounts, and not of others."""
+    buyer, limit, steps = environment.buyer, setting.policy.piece_gas_limit, list[SimulatedStep]()
+    for n in range(1, 1 + _LITTLE_LESS):
         raw = planned_raw - n * max(1, planned_raw // _NEARLY_APART)
         if raw > 0:
             *_, sell = place.file.plan_sell(place.venue, setting.token, setting.contracts, raw, buyer)
@@ -279,8 +277,9 @@ def _little_less_steps(
     return steps
 
 
-_LITTLE_LESS = 8
-"""Of a token that arrives short of every second amount, one in 256 checks meets it at all of them."""
+_LITTLE_LESS = 3
+"""Of a token that arrives short of every second amount, one in 16 checks meets it at all of them. With more,
+a token that uses as much gas as a wallet of the crowd has would spend a node's gas for a request."""
 
 
 def nearly_all_amounts(held_raw: int, policy: Policy) -> list[list[int]]:
@@ -369,6 +368,8 @@ def _sell_limits(
     limits = environment.sell_gas_ladder or policy.sell_gas_ladder
     if probe.seller == "much gas":
         limits = (policy.buy_gas_limit,)
+    elif probe.seller == "traded before":
+        limits = (policy.piece_gas_limit,)
     elif probe.share_bps != BPS and probe.seller == "buyer":
         limits = policy.part_gas_ladder
     if place.venue.rival_hook():

@@ -18,6 +18,7 @@ from .legs import (
     exit_blocks,
     gas_float,
     late_s,
+    little_less_steps,
     plannable,
     planned_sell_raw,
     reads,
@@ -90,23 +91,27 @@ def traded_before_plan(
 ) -> Plan:
     """Sell round: a measured round trip by a wallet that traded before. It made a round trip with a small
     amount; an hour later it bought the amount of the last buy, sold nine tenths of it and sent a part of the
-    rest to another wallet: little stays, so that the price is what it was. Half a day after that it buys
+    rest to another wallet: little stays, so that the price is what it was. A day after that it buys
     again. ``small`` and ``main``: what the small buy, of its size, and the others pay, and brought in the buy
     round."""
     policy, held_raw = setting.policy, main[1].received_raw
     last = measured_trip_plan(place, setting, environment, probe, *main)
     environment = last.environment
-    whole = Probe(small[0], policy.later_s, BPS, 0)
+    whole = Probe(small[0], policy.later_s, BPS, 0, probe.seller)
     most = replace(whole, size=probe.size, share_bps=_EARLIER_BPS)
     first = trade_plan(place, setting, environment, whole, *small[1:])
     second = trade_plan(place, setting, environment, most, *main)
     sent_raw = max(1, (held_raw - planned_sell_raw(most, held_raw)) // 2)
     transfer = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, sent_raw))
     step = SimulatedStep("transfer", environment.buyer, transfer, policy.hand_on_gas_limit)
+    *others, end = last.blocks
+    *sells, after = end.steps
+    planned_raw = planned_sell_raw(probe, plannable(main[1], probe, policy))
+    sells += little_less_steps(place, setting, environment, planned_raw)
     trips = (
         (0, first.blocks, "first "),
         (policy.hour_s, (*second.blocks, PlannedBlock(policy.later_s, (step,))), "second "),
-        (policy.day_s // 2, last.blocks, ""),
+        (policy.day_s, (*others, replace(end, steps=(*sells, after))), ""),
     )
     blocks: list[PlannedBlock] = []
     for wait_s, (buy, *rest), name in trips:

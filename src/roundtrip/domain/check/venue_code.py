@@ -103,10 +103,12 @@ def refuses_others(reading: VenueReading) -> bool:
     return isinstance(handed, RefusedCall) and handed.step in ("approve", "sell")
 
 
-def refuses_again(reading: VenueReading) -> bool:
-    """True where a wallet that traded it before cannot sell what it buys again, not even a day later. Where
-    it cannot buy again, it loses nothing."""
+def refuses_again(reading: VenueReading, policy: Policy) -> bool:
+    """True where a wallet that traded it before cannot sell what it buys again, not even an hour later. Where
+    it cannot buy again, it loses nothing, and where a sell needs more gas than it has, it says nothing."""
     again = reading.traded_before
+    if reading.most_gas > policy.piece_gas_limit:
+        return False
     return isinstance(again, RefusedCall) and again.step in ("approve", "sell")
 
 
@@ -117,7 +119,10 @@ def loses_more(sell: SellResult, reading: VenueReading, policy: Policy) -> bool:
         return False
     if sell is reading.handed_on and sell.loss_bps < policy.warn_loss_bps:
         return False
-    return sell.loss_bps > max(0, reading.full.loss_bps) + policy.crowd_margin_bps
+    # A wallet that traded before got its first tokens a day earlier.
+    alike = reading.whole_sells() if sell is reading.traded_before else (reading.full,)
+    known_bps = [other.loss_bps for other in alike if isinstance(other, Sale)]
+    return sell.loss_bps > max(0, *known_bps) + policy.crowd_margin_bps
 
 
 def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
@@ -184,7 +189,7 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     is_unsure = (
         any(isinstance(sell, RefusedCall | Missing) for sell in other_sells) or reading.size != "probe"
     )
-    is_unsure = is_unsure or refuses_others(reading) or refuses_again(reading)
+    is_unsure = is_unsure or refuses_others(reading) or refuses_again(reading, policy)
     beside = (reading.handed_on, reading.much_gas, reading.little_gas, reading.traded_before)
     is_unsure = is_unsure or any(isinstance(sell, Missing) for sell in beside)
     is_unsure = is_unsure or any(loses_more(sell, reading, policy) for sell in beside)

@@ -97,7 +97,7 @@ class VenueReading:
     little_gas: SellResult = None
     """The same with about the gas that it uses, as a wallet estimates it; a refusal says nothing."""
     traded_before: SellResult = None
-    """Half of what a wallet bought that had bought it, sold it and sent it on before, sold a day later."""
+    """Half of what a wallet bought that had bought it, sold it and sent it on before, sold an hour later."""
     large: SellResult = None
     """What a buy of the policy's ``large_wei`` brought, sold soon."""
     fees_bps: int | Missing | None = None
@@ -187,7 +187,7 @@ def read_venue(
         handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
         much_gas=_worst(results(policy.later_s, BPS, "much gas")),
         little_gas=_worst(results(policy.later_s, BPS, "little gas")),
-        traded_before=_worst(results(policy.day_s, policy.half_bps, "traded before")),
+        traded_before=_worst(results(policy.hour_s, policy.half_bps, "traded before")),
         large=_worst(results(policy.later_s, policy.most_bps, at="large")),
         fees_bps=fees,
         first_tax_bps=_first_tax(venue.venue, launch),

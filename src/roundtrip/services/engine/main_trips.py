@@ -4,7 +4,7 @@ pieces, by the buyer and by a receiver."""
 from dataclasses import replace
 
 from roundtrip.chain.simulate import legs, outcomes, probe_plans
-from roundtrip.chain.simulate.request import Plan
+from roundtrip.chain.simulate.request import GAS_POOL_SPENT, Plan
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
@@ -47,7 +47,7 @@ def beside_probes(policy: Policy, size: Size) -> list[Probe]:
         Probe(size, policy.later_s, BPS, 0, "much gas"),
         Probe(size, policy.later_s, BPS, 0, "little gas"),
         Probe(size, policy.later_s, policy.half_bps, 0, "receiver"),
-        Probe(size, policy.day_s, policy.half_bps, 0, "traded before"),
+        Probe(size, policy.hour_s, policy.half_bps, 0, "traded before"),
     ]
 
 
@@ -177,6 +177,9 @@ def read_cell(
     """The outcome of one trip. ``arrived_raw``: what the hand-over brought to the other wallet."""
     if isinstance(result, RefusedCall):
         return ProbeCell(probe, replace(result, step="sell"))
+    if result == GAS_POOL_SPENT and probe.seller == "traded before":
+        # Only where the node charges much for data: a token that uses as much gas keeps the crowd away.
+        return ProbeCell(probe, RefusedCall("buy", GAS_POOL_SPENT.why, 0))
     env, bought = probe_trader(run, venue, probe), buy_of_probe(venue, probe)
     if _is_measured(run, probe):
         if probe.seller == "traded before" and (unlike := outcomes.read_earlier_trades(result)):

@@ -255,7 +255,7 @@ MUCH, LITTLE, OTHER, TRADER = (
         ("little gas", NO_MONEY, ""),
         ("little gas", NODE, f"; we could not find out what {LITTLE} meets"),
         ("traded before", sold(9000), f"; {TRADER} loses 90.00 %"),
-        ("traded before", NO_MONEY, f"; {TRADER} cannot sell it, not even after a day"),
+        ("traded before", NO_MONEY, f"; {TRADER} cannot sell it, not even after an hour"),
         ("traded before", RefusedCall("buy", "one trip a wallet", 1), ""),
         ("receiver", sold(2000), f"; {OTHER} loses 20.00 %"),
         ("receiver", NO_MONEY, f"; {OTHER} cannot sell it at once"),
@@ -267,7 +267,7 @@ def test_what_a_sale_beside_meets_is_said_and_lowers_the_level(
 ) -> None:
     probe = Probe("probe", POLICY.later_s, BPS, 0, seller)
     if seller == "traded before":
-        probe = replace(probe, delay_s=POLICY.day_s, share_bps=POLICY.half_bps)
+        probe = replace(probe, delay_s=POLICY.hour_s, share_bps=POLICY.half_bps)
     beside = (*cells(handed_on=None), ProbeCell(probe, outcome))
     verdict = judged(evidence(venue(beside))).verdict
     assert (verdict.code, verdict.level) == ("ok", "warn" if says else "ok")
