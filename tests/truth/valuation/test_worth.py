@@ -246,7 +246,7 @@ def _named(animal: Animal) -> str:
 
 
 def _comes_in_few_units(animal: Animal) -> bool:
-    """A small buy of it brings too few whole units to sell a part of them, so it is valued at nothing known."""
+    """A small buy brings too few whole units to sell a part of them, so its value is not known."""
     return animal.decimals == 0 and animal.pools[0].supply_bps < 100
 
 
