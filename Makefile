@@ -86,6 +86,7 @@ endif
 # What is written from the code, by NAME.
 # evidence     tests/evidence, from the local chain; rejudge: only its verdicts, after a change of the policy
 # draw         docs/truth.md, the share of traps that the draw of a check's wallets misses
+# cases        the composed tokens that the tests try, drawn anew
 # screenshots  every page, light and dark, into var/screenshots; pictures: the README's
 # wheel        what pipx installs, three packages, into dist/; sbom: docs/licences.md, and a CycloneDX bill into dist/
 # clients      the generated part of clients/, from docs/openapi.json
@@ -94,13 +95,14 @@ endif
 evidence = -m evidence.corpus --make
 rejudge = -m evidence.corpus
 draw = -m truth.draw_table --write
+cases = -m truth.composed_cases
 screenshots = -m e2e.screenshots
 pictures = -m e2e.pictures
 sbom = -m deploy.bill
 clients = -m clients.generate
 deploy = -m deploy.lint deploy/.lint/bin
 
-write: $(VENV)/.installed node_modules/.installed $(if $(filter deploy,$(NAME)),deploy/.lint/.installed) $(if $(filter clients,$(NAME)),$(CLIENTS)) ## Writes NAME=evidence, rejudge, draw, screenshots, pictures, wheel, sbom, clients or lock; NAME=deploy checks deploy/.
+write: $(VENV)/.installed node_modules/.installed $(if $(filter deploy,$(NAME)),deploy/.lint/.installed) $(if $(filter clients,$(NAME)),$(CLIENTS)) ## Writes NAME=evidence, rejudge, draw, cases, screenshots, pictures, wheel, sbom, clients or lock; NAME=deploy checks deploy/.
 ifeq ($(NAME),lock)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-annotate --no-header --upgrade requirements.in -o requirements.lock
@@ -109,7 +111,7 @@ ifeq ($(NAME),lock)
 else ifeq ($(NAME),wheel)
 	@set -e; for package in . verify development; do (cd $$package && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist); done
 else
-	@$(TESTS) $(or $($(NAME)),$(error NAME is evidence, rejudge, draw, screenshots, pictures, wheel, sbom, clients, lock or deploy))
+	@$(TESTS) $(or $($(NAME)),$(error NAME is evidence, rejudge, draw, cases, screenshots, pictures, wheel, sbom, clients, lock or deploy))
 endif
 
 $(VENV)/.installed: requirements.lock pyproject.toml verify/pyproject.toml development/pyproject.toml

@@ -4,46 +4,19 @@
 """
 
 from collections import Counter
-from functools import cache
 
 import pytest
 
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
-from truth.cases import FIELDS, HOOKS, NOT_DRAWN, Case, drawn, parse
+from truth.cases import FIELDS, HOOKS, NOT_DRAWN, parse
+from truth.composed_cases import CASES, TAXED, read_kept
 from truth.reality import SOON_S
 from truth.run import table
 from truth.trial import Trial, tried
 
-CASES, DRAWN, PARTS, SEED = 100, 300, 25, 4663
-
-
-@cache
-def _cases() -> list[Case]:
-    """The first ``CASES`` of the drawn ones, and of the others each that brings a trait that none has yet."""
-    every = drawn(DRAWN, SEED)
-    cases, traits = every[:CASES], set[object]()
-    for case in cases:
-        traits |= _traits(case)
-    for case in every[CASES:]:
-        if _traits(case) - traits:
-            cases.append(case)
-            traits |= _traits(case)
-    return cases
-
-
-_TAXED = {"buy_tax_bps", "sell_tax_bps", "reflected_bps"}
-
-
-def _traits(case: Case) -> set[object]:
-    """Its behaviours, its venues, the number of its pools, whether all are empty, and their hooks: beside a
-    tax, too."""
-    hooks = {pool.hook for pool in case.pools}
-    beside_tax = hooks if _TAXED & dict(case.on).keys() else set[str]()
-    venues = {(pool.version, pool.quote) for pool in case.pools}
-    is_empty = ("empty", all(pool.quote_milli == 0 for pool in case.pools))
-    return {*dict(case.on), *venues, len(case.pools), *hooks, is_empty, *(("taxed", h) for h in beside_tax)}
+PARTS = 25
 
 
 _SEEN: list[Trial] = []
@@ -51,7 +24,7 @@ _SEEN: list[Trial] = []
 
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_the_verdict_is_what_wallets_meet(rpc: SyncRpc, built: Built, part: int) -> None:
-    trials = [await tried(rpc, built, case) for case in _cases()[part::PARTS]]
+    trials = [await tried(rpc, built, case) for case in read_kept()[part::PARTS]]
     _SEEN.extend(trials)
     wrong = [
         t for t in trials if not t.agrees() or t.false_ok() or t.false_trap() or t.wrong_words() or t.unmet
@@ -63,7 +36,7 @@ async def test_the_verdict_is_what_wallets_meet(rpc: SyncRpc, built: Built, part
 
 def test_the_cases_are_of_every_kind() -> None:
     """Otherwise so many verdicts that agree would prove little."""
-    cases = _cases()
+    cases = read_kept()
     assert CASES <= len(cases) < CASES + 30
     behaviours = Counter(name for case in cases for name, _ in case.on)
     assert set(behaviours) == {*FIELDS} - {*NOT_DRAWN}
@@ -72,14 +45,14 @@ def test_the_cases_are_of_every_kind() -> None:
     }  # fmt: skip
     assert {len(case.pools) for case in cases} == {1, 2, 3, 4}
     assert {p.hook for case in cases for p in case.pools} == {"", *HOOKS}
-    assert {p.hook for case in cases if _TAXED & dict(case.on).keys() for p in case.pools} == {"", *HOOKS}
+    assert {p.hook for case in cases if TAXED & dict(case.on).keys() for p in case.pools} == {"", *HOOKS}
     assert sum(p.tick_spacing not in (None, 60) for case in cases for p in case.pools) > 20
     assert any({bool(p.hook) for p in case.pools} == {True, False} for case in cases)
     assert all(parse(case.text()) == case for case in cases)
 
 
 def test_the_cases_come_to_every_verdict() -> None:
-    if len(_SEEN) < len(_cases()):
+    if len(_SEEN) < len(read_kept()):
         pytest.skip("only where all of them were tried")
     codes = {trial.said[0] for trial in _SEEN}
     assert codes == {
