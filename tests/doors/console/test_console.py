@@ -93,9 +93,7 @@ async def test_every_page_guards_itself(house: ConsoleHouse, built: Built, row: 
     assert len(page) < 60_000
 
 
-@pytest.mark.parametrize(
-    ("path", "status"), [("/nothing", 404), ("/v1/nothing", 404), ("/token", 404), ("/v1/simulate", 405)]
-)
+@pytest.mark.parametrize(("path", "status"), [("/nothing", 404), ("/token", 404), ("/mcp", 405)])
 async def test_where_nothing_is_a_browser_is_shown_a_page(
     house: ConsoleHouse, path: str, status: int
 ) -> None:
