@@ -7,7 +7,8 @@
         five times what it got first. 2: it is the third buy. 3: ten hours have
         passed since the first. 4: it had nothing left. 5: it had sent some to
         another wallet. 6, an honest twin: a wallet that has sold cannot buy
-        again.
+        again. 7: it had sold some, and the owner gets four fifths of what it
+        sells.
 """
 
 from ..tokens.lib import erc20
@@ -28,6 +29,7 @@ exports: (
 )
 
 TWIN: constant(uint256) = 6
+TAX: constant(uint256) = 7
 TEN_HOURS: constant(uint256) = 36_000
 
 kind: public(uint256)
@@ -51,7 +53,7 @@ def __init__(name: String[64], symbol: String[32], supply: uint256, kind: uint25
 def _locks(buyer: address, amount: uint256) -> bool:
     if self.buys[buyer] == 0:
         return False
-    if self.kind == 0:
+    if self.kind == 0 or self.kind == TAX:
         return self.hasSold[buyer]
     if self.kind == 1:
         return amount > 5 * self.firstAmount[buyer]
@@ -69,7 +71,7 @@ def _move(source: address, to: address, amount: uint256):
     sells: bool = owned._is_holder(source)
     buys: bool = owned._is_holder(to)
     if sells:
-        assert not self.isLocked[source], "traded before"
+        assert self.kind == TAX or not self.isLocked[source], "traded before"
         if buys:
             self.hasSent[source] = True
         else:
@@ -82,7 +84,11 @@ def _move(source: address, to: address, amount: uint256):
             self.firstAmount[to] = amount
             self.firstAt[to] = block.timestamp
         self.buys[to] += 1
-    erc20._move(source, to, amount)
+    arrives: uint256 = amount
+    if sells and self.kind == TAX and self.isLocked[source]:
+        arrives = amount // 5
+        erc20._move(source, owned.owner, amount - arrives)
+    erc20._move(source, to, arrives)
 
 
 @external

@@ -130,6 +130,8 @@ BY_MANNER = (
     Animal("unlucky_wallets"),
     *(Animal("locks_traders", (kind,)) for kind in range(6)),
     Animal("locks_traders", (0,), V4),
+    Animal("locks_traders", (7,)),
+    Animal("locks_traders", (7,), V4),
     Animal("last_buyer_only"),
     Animal("detect_other_money"),
     Animal("detect_approval_age", (6,)),

@@ -37,7 +37,7 @@ async def test_a_nonce_that_is_not_the_next_one_is_said(ctx: Context, rpc: SyncR
     late = await simulated(ctx, wallet.address, pay(SOMEBODY, ETH), nonce=[following + 9])
     assert late.code == plain.code
     assert late.text == (
-        f"{plain.text} Its nonce is {following + 9}, but its turn is {following}: it waits until the wallet "
+        f"{plain.text} Its nonce is {following + 9}, but {following} comes next: it waits until the wallet "
         "has used the nonces before it."
     )
 

@@ -263,9 +263,8 @@ async def test_a_token_that_is_there_cannot_be_launched_again(me: Caller) -> Non
     for who in ("any", deployer, f"deployer:{token}", "follow"):
         error = await me.error("create_rule", rule=f"{who} launching over 1 eth on {token}")
         assert error == (
-            f"bad_input: {token} is there already, so nobody can launch it. For new tokens leave out on, as "
-            f"in: {who} launching over 1 eth. For this one use another verb, for example: any selling on "
-            f"{token}"
+            f"bad_input: The token {token} exists, so nobody can launch it. For new tokens leave out the "
+            f"token: {who} launching over 1 eth. For this one use another verb: any selling on {token}"
         )
     assert (await me.ask("list_rules"))["rules"] == []
     # A replay looks back, and an address may be known before its launch.

@@ -142,9 +142,8 @@ def read_measured_trip(
     if held_raw < asked_raw:
         return Missing("node", BROUGHT_LESS)
     before = _tokens_at(results, "start")
-    start = SellStart(
-        bought.paid_raw, held_raw, bought.gas, prior_raw=before if isinstance(before, int) else 0
-    )
+    prior_raw = before if isinstance(before, int) else 0
+    start = SellStart(bought.paid_raw, held_raw, bought.gas, prior_raw=prior_raw)
     outcome = read_exit(results, place, environment, probe, start)
     if not isinstance(outcome, Sold):
         return outcome
@@ -157,7 +156,7 @@ def read_measured_trip(
     )
 
 
-def read_earlier_trades(results: Results | Missing) -> RefusedCall | None:
+def find_gap_in_history(results: Results | Missing) -> RefusedCall | None:
     """Why ``probe_plans.traded_before_plan`` says nothing of its last sell: the last buy was refused; or it
     sold, and an earlier trade was refused, so that it may have held more. None: it does."""
     if isinstance(results, Missing):
@@ -197,7 +196,7 @@ class SellStart:
         rounds = nearly_all_amounts(self.held_raw, policy)
         return replace(self, attempts_raw=tuple(chain.from_iterable(rounds)), undisturbed=len(rounds[0]))
 
-    def is_others_work(self, sells: list[StepResult], sold: int) -> bool:
+    def sold_only_after_others(self, sells: list[StepResult], sold: int) -> bool:
         """True where attempt ``sold`` went through only after another wallet had bought, though the pool had
         not received too little before: then it was not the amount that mattered."""
         if not self.attempts_raw or sold < self.undisturbed:
@@ -215,7 +214,7 @@ def read_exit(
         return refused
     sells = [result for label, result in results.items() if re.fullmatch(r"sell-\d+", label)]
     completed = [number for number, result in enumerate(sells) if result.ok]
-    if not completed or start.is_others_work(sells, completed[0]):
+    if not completed or start.sold_only_after_others(sells, completed[0]):
         approval = _first_refused_call(results, (("approve-0", "approve"),))
         # Of pieces the first one's reason, before any other cause; of a sell that under the most gas.
         sell = sells[0 if completed or probe.seller in OVER_A_DAY else -1]

@@ -88,12 +88,16 @@ def traded_before_plan(
     probe: Probe,
     small: tuple[Size, int, CompletedBuy],
     main: tuple[int, CompletedBuy],
+    saves_gas: bool = False,
 ) -> Plan:
     """Sell round: a measured round trip by a wallet that traded before. It made a round trip with a small
     amount; an hour later it bought the amount of the last buy, sold nine tenths of it and sent a part of the
     rest to another wallet: little stays, so that the price is what it was. A day after that it buys
     again. ``small`` and ``main``: what the small buy, of its size, and the others pay, and brought in the buy
-    round."""
+    round. ``saves_gas``: the last sell is tried once, as a node that charges much for data needs it.
+
+    No balance is read in the earlier trades: only the last sell is measured, and a read is a transaction, to
+    which a token may react."""
     policy, held_raw = setting.policy, main[1].received_raw
     last = measured_trip_plan(place, setting, environment, probe, *main)
     environment = last.environment
@@ -106,8 +110,9 @@ def traded_before_plan(
     step = SimulatedStep("transfer", environment.buyer, transfer, policy.hand_on_gas_limit)
     *others, end = last.blocks
     *sells, after = end.steps
-    planned_raw = planned_sell_raw(probe, plannable(main[1], probe, policy))
-    sells += little_less_steps(place, setting, environment, planned_raw)
+    if not saves_gas:
+        planned_raw = planned_sell_raw(probe, plannable(main[1], probe, policy))
+        sells += little_less_steps(place, setting, environment, planned_raw)
     trips = (
         (0, first.blocks, "first "),
         (policy.hour_s, (*second.blocks, PlannedBlock(policy.later_s, (step,))), "second "),
@@ -118,15 +123,19 @@ def traded_before_plan(
         if blocks:
             # The wallet's nonce counts on.
             buy = replace(buy, delay_s=wait_s, nonces=())
-        blocks += (_label_steps(block, name) for block in (buy, *rest))
+        blocks += (_without_reads(block, name) if name else block for block in (buy, *rest))
     return Plan(environment, tuple(blocks))
 
 
 _EARLIER_BPS = 9000
+"""What the wallet sells of its second buy: with more there would be none left to send, with less the price
+would stay higher than the main wallet met it."""
 
 
-def _label_steps(block: PlannedBlock, before: str) -> PlannedBlock:
-    return replace(block, steps=tuple(replace(step, label=before + step.label) for step in block.steps))
+def _without_reads(block: PlannedBlock, name: str) -> PlannedBlock:
+    """The block without its reads of balances, ``name`` before its labels."""
+    steps = (step for step in block.steps if not step.label.endswith(("-quote", "-token")))
+    return replace(block, steps=tuple(replace(step, label=name + step.label) for step in steps))
 
 
 def measured_wallet(environment: Environment, probe: Probe) -> Environment:

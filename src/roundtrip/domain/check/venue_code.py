@@ -143,6 +143,22 @@ def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     return max([_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps), *losses])
 
 
+def at_once_bps(reading: VenueReading) -> int:
+    """The most that is lost at once: of all of it, of the small round trip, and by a launch's first tax."""
+    full_bps = reading.full.loss_bps if isinstance(reading.full, Sale) else 0
+    return max(full_bps, _bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps))
+
+
+def find_later_loss(reading: VenueReading, loss_bps: int) -> Literal["an hour", "a day"] | None:
+    """After how long a sell of all of it loses that much, where nothing does at once; None: after none."""
+    if loss_bps > at_once_bps(reading):
+        if isinstance(reading.hour, Sale) and reading.hour.loss_bps == loss_bps:
+            return "an hour"
+        if isinstance(reading.day, Sale) and reading.day.loss_bps == loss_bps:
+            return "a day"
+    return None
+
+
 def _bps_or_zero(figure: int | Missing | None) -> int:
     return figure if isinstance(figure, int) else 0
 

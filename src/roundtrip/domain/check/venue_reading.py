@@ -461,7 +461,7 @@ _FINE_UNITS = 10_000
 """With fewer base units than these, rounding to whole ones changes a figure by more than 0.01 %."""
 
 
-def _is_fine(small: BuyOutcome | None) -> bool:
+def _has_fine_units(small: BuyOutcome | None) -> bool:
     return not isinstance(small, CompletedBuy) or small.received_raw >= _FINE_UNITS
 
 
@@ -469,7 +469,7 @@ def _fees(results: list[SellResult], small: BuyOutcome | None, full: SellResult)
     """The loss of the small round trip. Of a few base units it is mostly rounding, and fees that take a share
     take it of all, too: the loss of that one is the most that counts."""
     worst = small if isinstance(small, Missing) else _worst(results)
-    if isinstance(worst, Sale) and isinstance(full, Sale) and not _is_fine(small):
+    if isinstance(worst, Sale) and isinstance(full, Sale) and not _has_fine_units(small):
         return min(worst.loss_bps, max(0, full.loss_bps))
     return worst.loss_bps if isinstance(worst, Sale) else worst if isinstance(worst, Missing) else None
 
@@ -489,12 +489,14 @@ def _impact(venue: VenueEvidence, main: CompletedBuy, size: Size) -> int | Missi
             return small
         if isinstance(small, CompletedBuy) and small.received_raw > 0 and small.paid_raw > 0:
             seen_bps = _impact_against(small.received_raw, small.paid_raw, main)
-            if _is_fine(small):
+            if _has_fine_units(small):
                 return seen_bps
             # The buy and a tax on it each round down by less than one unit.
             most_bps = _impact_against(small.received_raw + 2, small.paid_raw, main)
-            return min(most_bps, max(seen_bps, _impact_by_price(venue, main, most_bps)))
-    if _is_rounded(_buy(venue, _LEAST)) and (by_price_bps := _impact_by_price(venue, main, -1)) >= 0:
+            by_price_bps = _impact_by_price(venue, main)
+            return most_bps if by_price_bps is None else min(most_bps, max(seen_bps, by_price_bps))
+    by_price_bps = _impact_by_price(venue, main) if _is_rounded(_buy(venue, _LEAST)) else None
+    if by_price_bps is not None:
         return by_price_bps
     return Missing("token", "it refuses smaller buys, so its price impact is unknown")
 
@@ -503,19 +505,16 @@ def _impact_against(received_raw: int, paid_raw: int, main: CompletedBuy) -> int
     return max(0, loss_bps(received_raw * main.paid_raw, main.received_raw * paid_raw))
 
 
-def _impact_by_price(venue: VenueEvidence, main: CompletedBuy, unknown_bps: int) -> int:
-    """The same against the price that a pool without a stranger's hook shows, less its fee; ``unknown_bps``
-    where there is none. Only for a token with far fewer base units than its money: then the price is the
-    larger of the two that the pool's square root may mean."""
-    facts = venue.facts
-    place = venue.venue
+def _impact_by_price(venue: VenueEvidence, main: CompletedBuy) -> int | None:
+    """The same against the price that a pool without a stranger's hook shows, less its fee; None: there is
+    none. Only for a token with far fewer base units than its money: then the price is the larger of the two
+    that the pool's square root may mean."""
+    facts, place = venue.facts, venue.venue
     if place.rival_hook() or place.fee_pips >= PIPS or isinstance(facts, Missing):
-        return unknown_bps
-    if main.received_raw * 100 > main.paid_raw:
-        return unknown_bps
+        return None
     price = pool_price(facts.sqrt_price_x96, True)
-    if price is None:
-        return unknown_bps
+    if price is None or main.received_raw * 100 > main.paid_raw:
+        return None
     expected_raw = main.paid_raw * (PIPS - place.fee_pips) / (max(price, 1 / price) * PIPS)
     return max(0, BPS - math.ceil(main.received_raw * BPS / expected_raw))
 

@@ -21,8 +21,10 @@ from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedC
 from .refusals import NO_REASON, POOL_GOT_LESS, REASON_WITHHELD, ROUTER_REASONS, TRANSFER_REFUSED
 from .sales import Sale
 from .venue_code import (
+    at_once_bps,
     enough,
     fee_like_bps,
+    find_later_loss,
     parts,
     sells_at_some_hours_only,
     sells_by_second_route_only,
@@ -379,13 +381,11 @@ def _cost_text(
         return f"The pool is thin: at this size your money buys {impact} fewer tokens than in a small buy"
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
-        small = max(_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps))
-        later_sells = (("an hour", reading.hour), ("a day", reading.day))
-        for when, later in later_sells if isinstance(reading.full, Sale) else ():
-            if isinstance(later, Sale) and later.loss_bps == worst > max(_full_loss_bps(reading), small):
-                left = format_percent(max(0, BPS - worst))
-                return f"It loses value while you hold it: after {when} you get {left} of your money back"
-        victims = victims_text(reading.crowd, worst) if worst > max(small, _full_loss_bps(reading)) else ""
+        when = find_later_loss(reading, worst)
+        if when is not None and isinstance(reading.full, Sale):
+            left = format_percent(max(0, BPS - worst))
+            return f"It loses value while you hold it: after {when} you get {left} of your money back"
+        victims = victims_text(reading.crowd, worst) if worst > at_once_bps(reading) else ""
         return f"Fees and taxes take {format_percent(worst)} of a round trip{victims}"
     return _ok_text(evidence, venue, reading, policy)
 

@@ -9,7 +9,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.crowd_text import victims_text
 from roundtrip.domain.check.sales import Sale
-from roundtrip.domain.check.venue_code import fee_like_bps, parts
+from roundtrip.domain.check.venue_code import at_once_bps, fee_like_bps, find_later_loss, parts
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement
 
@@ -60,16 +60,12 @@ def explains(code: str, loss_bps: int, policy: Policy) -> bool:
 def _of_fees(reading: VenueReading, policy: Policy) -> DecidingFigure:
     """The largest of what fees and taxes take, and who loses that."""
     worst_bps, full = fee_like_bps(reading, policy), reading.full
-    measured = (reading.fees_bps, reading.first_tax_bps)
-    small_bps = max((bps for bps in measured if isinstance(bps, int)), default=0)
     if isinstance(full, Sale) and full.loss_bps == worst_bps:
         return _of_round_trip(full)
-    if worst_bps > small_bps:
-        for when, later in (("an hour", reading.hour), ("a day", reading.day)):
-            if isinstance(later, Sale) and later.loss_bps == worst_bps:
-                return _figure("later", worst_bps, ROUND_TRIP, f" after {when}")
-        if victims := victims_text(reading.crowd, worst_bps):
-            return _figure("others", worst_bps, ROUND_TRIP, victims)
+    if when := find_later_loss(reading, worst_bps):
+        return _figure("later", worst_bps, ROUND_TRIP, f" after {when}")
+    if worst_bps > at_once_bps(reading) and (victims := victims_text(reading.crowd, worst_bps)):
+        return _figure("others", worst_bps, ROUND_TRIP, victims)
     return _figure("fees", worst_bps, "Fees and taxes take")
 
 

@@ -4,7 +4,7 @@ pieces, by the buyer and by a receiver."""
 from dataclasses import replace
 
 from roundtrip.chain.simulate import legs, outcomes, probe_plans
-from roundtrip.chain.simulate.request import GAS_POOL_SPENT, Plan
+from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
@@ -124,28 +124,31 @@ def amount_of_size(run: CheckSession, venue: VenueTrial, size: Size, environment
     return amount
 
 
-def probe_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
-    """The simulation of one trip."""
+def probe_plan(run: CheckSession, venue: VenueTrial, probe: Probe, saves_gas: bool = False) -> Plan:
+    """The simulation of one trip. ``saves_gas``: with fewer attempts, where that probe has a plan of it."""
     env = probe_trader(run, venue, probe)
     amount = amount_of_size(run, venue, probe.size, env)
     bought = buy_of_probe(venue, probe)
     if probe.seller == "little gas":
         env = replace(env, sell_gas_ladder=tuple(bought.gas * part // 100 for part in _LITTLE_GAS_PERCENT))
     if probe.seller == "traded before":
-        return _traded_before_plan(run, venue, probe, env, (amount, bought))
+        first = _first_trade(run, venue, probe, (amount, bought))
+        return probe_plans.traded_before_plan(
+            venue.place, run.setting, env, probe, first, (amount, bought), saves_gas
+        )
     plan = probe_plans.measured_trip_plan if _is_measured(run, probe) else probe_plans.sell_plan
     return plan(venue.place, run.setting, env, probe, amount, bought)
 
 
-def _traded_before_plan(
-    run: CheckSession, venue: VenueTrial, probe: Probe, env: Environment, main: tuple[int, CompletedBuy]
-) -> Plan:
-    """``main``: what its buy pays, and brought."""
+def _first_trade(
+    run: CheckSession, venue: VenueTrial, probe: Probe, main: tuple[int, CompletedBuy]
+) -> tuple[Size, int, CompletedBuy]:
+    """The size of the first trade of a wallet that traded before, what it pays, and what that brought: the
+    smallest, or ``main`` where that brought nothing."""
     small = venue.completed_buy("thousandth")
-    first: tuple[Size, int, CompletedBuy] = (probe.size, *main)
-    if small is not None:
-        first = ("thousandth", amount_of_size(run, venue, "thousandth", env), small)
-    return probe_plans.traded_before_plan(venue.place, run.setting, env, probe, first, main)
+    if small is None:
+        return (probe.size, *main)
+    return "thousandth", amount_of_size(run, venue, "thousandth", probe_trader(run, venue, probe)), small
 
 
 def _is_measured(run: CheckSession, probe: Probe) -> bool:
@@ -177,13 +180,10 @@ def read_cell(
     """The outcome of one trip. ``arrived_raw``: what the hand-over brought to the other wallet."""
     if isinstance(result, RefusedCall):
         return ProbeCell(probe, replace(result, step="sell"))
-    if result == GAS_POOL_SPENT and probe.seller == "traded before":
-        # Only where the node charges much for data: a token that uses as much gas keeps the crowd away.
-        return ProbeCell(probe, RefusedCall("buy", GAS_POOL_SPENT.why, 0))
     env, bought = probe_trader(run, venue, probe), buy_of_probe(venue, probe)
     if _is_measured(run, probe):
-        if probe.seller == "traded before" and (unlike := outcomes.read_earlier_trades(result)):
-            return ProbeCell(probe, unlike)
+        if probe.seller == "traded before" and (gap := outcomes.find_gap_in_history(result)):
+            return ProbeCell(probe, gap)
         amount_raw = amount_of_size(run, venue, probe.size, env)
         measured = outcomes.read_measured_trip(
             result, venue.place, env, probe, amount_raw, bought, run.means.policy

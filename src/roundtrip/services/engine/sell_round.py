@@ -32,8 +32,8 @@ from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> SellRoundResult:
     """Sells on every venue that bought. Sends one batch, and one more where a crowd had too little gas or too
-    little to sell, or a simulation of several trades did not show all of them. Where the node fails, the
-    results are Missing."""
+    little to sell, the wallet that traded before used up the node's gas, or a simulation of several trades
+    did not show all of them. Where the node fails, the results are Missing."""
     run, trials, launch = replace(bought.run, meter=meter), bought.venues_to_sell_on(), bought.data.launch
     crowds = _choose_crowds(run, trials, launch)
     groups = _plan_sells(run, trials, crowds)
@@ -51,6 +51,11 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> SellRoundResul
         for group in groups
         for sell, plan in group.items()
         if len(group) > 1 and (isinstance(results[sell], Missing) or _brought_less(venues, sell))
+    ]
+    repeated += [
+        {sell: probe_plan(run, trials[sell.venue], sell.probe, saves_gas=True)}
+        for sell, result in results.items()
+        if isinstance(sell, ProbeSell) and sell.probe.seller == "traded before" and result == GAS_POOL_SPENT
     ]
     # A crowd of which no wallet has enough gas is sent no more: it counts as one that did not trade.
     repeated += _plan_crowds(run, trials, short)

@@ -26,14 +26,14 @@ async def describe_own_nonces(
 
 
 def compare_nonces(nonces: Sequence[int | None], following: int) -> str:
-    """The sentence for the first nonce that is not its turn; empty: there is none. ``following``: the
+    """The sentence for the first nonce that does not come next; empty: there is none. ``following``: the
     wallet's next nonce; each call takes one."""
     for number, nonce in enumerate(nonces):
         turn = following + number
         if nonce is None or nonce == turn:
             continue
         whose = "Its nonce" if len(nonces) == 1 else f"The nonce of call {number + 1}"
-        differs = f"{whose} is {nonce:,}, but its turn is {turn:,}"
+        differs = f"{whose} is {nonce:,}, but {turn:,} comes next"
         if nonce < turn:
             return f"{differs}: the chain refuses a nonce that is used."
         return f"{differs}: it waits until the wallet has used the nonces before it."

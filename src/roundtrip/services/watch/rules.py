@@ -237,9 +237,8 @@ async def _refuse_second_launch(connection: Connection, rule: Rule) -> None:
         return
     raise CallerFault(
         "bad_input",
-        f"{token} is there already, so nobody can launch it. For new tokens leave out on, as in: "
-        f"{replace(rule, token=None).text()}. For this one use another verb, for example: any selling on "
-        f"{token}",
+        f"The token {token} exists, so nobody can launch it. For new tokens leave out the token: "
+        f"{replace(rule, token=None).text()}. For this one use another verb: any selling on {token}",
     )
 
 

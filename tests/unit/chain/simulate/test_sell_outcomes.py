@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.simulate.legs import VenuePlace
-from roundtrip.chain.simulate.outcomes import read_buy, read_sell
+from roundtrip.chain.simulate.outcomes import SellStart, find_gap_in_history, read_buy, read_sell
 from roundtrip.chain.simulate.request import Plan, Results, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
@@ -243,3 +243,52 @@ def test_a_sell_is_read_to_the_same_whichever_attempt_of_its_plan_goes_through_f
         gas = 30_000 * (money + (probe.seller == "receiver")) if place.pays_eth() else 0
         assert isinstance(found, Sold)
         assert found.back_raw == 10**18 * money + gas * GAS_PRICE_WEI
+
+
+# --- a wallet that traded before --------------------------------------------------------------------
+
+HISTORY = ("first buy", "first sell-0", "second buy", "second sell-0", "second transfer", "buy", "sell-0")
+
+
+def history(*failed: str) -> Results:
+    """All of its trades, the named ones refused."""
+    return {label: refused(error_string("no")) if label in failed else did() for label in HISTORY}
+
+
+def test_a_history_without_a_gap_says_something_of_the_last_sell() -> None:
+    assert find_gap_in_history(history()) is None
+    assert find_gap_in_history(history("sell-0")) is None
+    assert find_gap_in_history(Missing("node", "gone")) is None
+
+
+@pytest.mark.parametrize("label", HISTORY[:5])
+def test_a_refused_earlier_trade_counts_where_the_last_sell_is_refused_too(label: str) -> None:
+    gap = find_gap_in_history(history(label))
+    assert gap == RefusedCall("buy", "an earlier trade was refused", 0)
+    assert find_gap_in_history(history(label, "sell-0")) is None
+
+
+def test_who_cannot_buy_again_is_no_case_of_a_sell() -> None:
+    gap = find_gap_in_history(history("buy", "sell-0"))
+    assert gap is not None
+    assert (gap.step, gap.reason) == ("buy", "no")
+
+
+@pytest.mark.parametrize(
+    ("reason", "sold", "is_others"),
+    [
+        ("wait", 2, True),
+        ("wait", 1, False),
+        ("IIA", 2, False),
+        ("CurrencyNotSettled", 2, False),
+        (None, 2, True),
+    ],
+)
+def test_what_sells_only_after_anothers_buy_is_no_matter_of_amount(
+    reason: str | None, sold: int, is_others: bool
+) -> None:
+    start = SellStart(PAID_WEI, BOUGHT, BUY_GAS, attempts_raw=(3, 2, 1, 1), undisturbed=2)
+    failed = refused(b"" if reason is None else error_string(reason))
+    sells = [failed if n < sold else did() for n in range(4)]
+    assert start.sold_only_after_others(sells, sold) is is_others
+    assert not SellStart(PAID_WEI, BOUGHT, BUY_GAS).sold_only_after_others(sells, sold)

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.simulate.legs import VenuePlace, late_s, planned_sell_raw, sellable, size_raw
-from roundtrip.chain.simulate.probe_plans import sell_plan
+from roundtrip.chain.simulate.probe_plans import sell_plan, traded_before_plan
+from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
-from roundtrip.domain.check.evidence import Environment, Probe
+from roundtrip.domain.check.evidence import CompletedBuy, Environment, Probe, Size
 from roundtrip.venues import abi, amm_v3, amm_v4, erc20
 from unit.chain.samples import ENVIRONMENT
 from unit.chain.trades import (
@@ -354,3 +355,45 @@ def test_in_a_strangers_hook_nothing_is_tried_under_more_than_anybody_pays(
     assert limits(sold_by(hooked, probe), "sell") == tried_under
     assert max(limits(sold_by(hooked, probe, was_bought(gas=2**24)), "buy")) == POLICY.hook_gas_limit
     assert limits(bought_by(hooked), "buy") == [POLICY.hook_gas_limit]
+
+
+# --- a wallet that traded before --------------------------------------------------------------------
+
+TRADED_BEFORE = Probe("probe", POLICY.hour_s, POLICY.half_bps, 0, "traded before")
+
+
+def traded_before(place: VenuePlace, saves_gas: bool = False) -> Plan:
+    small: tuple[Size, int, CompletedBuy] = ("thousandth", 10**14, was_bought(BOUGHT // 1000))
+    return traded_before_plan(
+        place, SETTING, ENVIRONMENT, TRADED_BEFORE, small, (10**17, was_bought()), saves_gas
+    )
+
+
+@EVERY_PLACE
+def test_a_wallet_that_traded_before_made_two_trips_an_hour_and_a_day_before(place: VenuePlace) -> None:
+    plan = traded_before(place)
+    found = [step.label for step in steps_of(plan)]
+    assert len(found) == len(set(found))
+    sold = [label for label in found if label.split()[-1].startswith(("buy", "sell", "transfer"))]
+    assert sold == [
+        "first buy", "first sell-0", "second buy", "second sell-0", "second transfer",
+        "buy", "sell-0", "sell-1", "sell-2", "sell-3",
+    ]  # fmt: skip
+    seconds = list(accumulate(block.delay_s for block in plan.blocks))
+    at_s = dict(zip(("first", "second", "last"), (seconds[0], seconds[3], seconds[-3]), strict=True))
+    assert at_s["second"] - seconds[2] == POLICY.hour_s
+    assert at_s["last"] - seconds[-4] == POLICY.day_s
+    assert seconds[-1] - at_s["last"] == POLICY.hour_s
+
+
+@EVERY_PLACE
+def test_no_balance_is_read_in_its_earlier_trades_and_its_nonce_is_set_once(place: VenuePlace) -> None:
+    plan = traded_before(place)
+    earlier = [step.label for step in steps_of(plan) if step.label.startswith(("first ", "second "))]
+    assert not [label for label in earlier if label.endswith(("-quote", "-token"))]
+    assert [bool(block.nonces) for block in plan.blocks] == [True] + [False] * (len(plan.blocks) - 1)
+
+
+def test_where_data_is_dear_its_last_sell_is_tried_once() -> None:
+    assert limits(traded_before(ETH), "sell") == [POLICY.piece_gas_limit] * 4
+    assert limits(traded_before(ETH, saves_gas=True), "sell") == [POLICY.piece_gas_limit]

@@ -64,9 +64,9 @@ def test_so_are_calls() -> None:
         ((4,), ""),
         ((4, 5), ""),
         ((None, 5), ""),
-        ((9,), "Its nonce is 9, but its turn is 4: it waits until the wallet has used the nonces before it."),
-        ((3,), "Its nonce is 3, but its turn is 4: the chain refuses a nonce that is used."),
-        ((4, 4), "The nonce of call 2 is 4, but its turn is 5: the chain refuses a nonce that is used."),
+        ((9,), "Its nonce is 9, but 4 comes next: it waits until the wallet has used the nonces before it."),
+        ((3,), "Its nonce is 3, but 4 comes next: the chain refuses a nonce that is used."),
+        ((4, 4), "The nonce of call 2 is 4, but 5 comes next: the chain refuses a nonce that is used."),
     ],
 )
 def test_a_nonce_out_of_turn_is_said(nonces: tuple[int | None, ...], text: str) -> None:
