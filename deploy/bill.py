@@ -95,6 +95,10 @@ ARTIFACT_LICENCES = MappingProxyType(
 """The licences of the packages that ``devnet/artifacts.py`` fetches, by their metadata."""
 
 
+NEWEST_PATCH = {"python_full_version": f"{sys.version_info.major}.{sys.version_info.minor}.99"}
+"""The bill is that of the newest patch of this Python: an older one may install a package more."""
+
+
 def locked() -> dict[str, tuple[str, str]]:
     """The packages of the lock by name: the version, and the whole entry with hashes."""
     text = (PROJECT / "requirements.lock").read_text()
@@ -127,7 +131,7 @@ def running() -> set[str]:
             found.add(name)
             for line in importlib.metadata.requires(name) or []:
                 needed = Requirement(line)
-                if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                if needed.marker is None or needed.marker.evaluate({"extra": extra, **NEWEST_PATCH}):
                     waiting.append(needed)
     return found
 
@@ -136,14 +140,16 @@ def python_parts() -> list[Part]:
     """Every package of the lock. Raises KeyError for a licence that was not reviewed yet."""
     runs = running()
     found = []
-    for name, (version, _) in locked().items():
+    for name, (version, entry) in locked().items():
         licence = ""
+        marker = Requirement(entry.partition("\\")[0]).marker
         try:
             said = importlib.metadata.metadata(name)
         except importlib.metadata.PackageNotFoundError:
             pass  # for another machine, or another Python
         else:
-            licence = _licence(said)
+            if marker is None or marker.evaluate(NEWEST_PATCH):
+                licence = _licence(said)
         found.append(Part(name, version, licence, f"pkg:pypi/{name}@{version}", name in runs))
     return sorted(found)
 

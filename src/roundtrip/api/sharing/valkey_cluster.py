@@ -48,11 +48,13 @@ class ValkeyCluster:
         self._masters: dict[_Address, Valkey] = {}
         self._closed = False
         try:
-            parts = urlsplit(url)
+            # Some Pythons refuse an IPv6 host that stands behind another host.
+            scheme, named, after = _split_hosts(url)
+            parts = urlsplit(f"{scheme}://host{after}")
             database = dict(parse_qsl(parts.query)).get("db", parts.path.strip("/"))
             if parts.scheme == "unix" or database not in ("", "0"):
                 raise ValueError("a cluster has neither a socket nor databases")
-            user, at, hosts = parts.netloc.rpartition("@")
+            user, at, hosts = named.rpartition("@")
             self._seeds = [_parse_address(host) for host in hosts.split(",")]
         except ValueError:
             raise BadUrl(_EXAMPLE) from None
@@ -242,6 +244,15 @@ def open_shared_store(
         raise BadUrl(_EXAMPLE)
     rest = f"{before}?{urlencode([option for option in options if option[0] != 'cluster'])}"
     return ValkeyCluster(rest, clock, bound_s) if wanted == ["true"] else Valkey(rest, clock, bound_s)
+
+
+def _split_hosts(url: str) -> tuple[str, str, str]:
+    """The scheme, the hosts with whoever stands before them, and the rest. Raises ValueError."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        raise ValueError("there is no scheme")
+    end = min((place for mark in "/?#" if (place := rest.find(mark)) >= 0), default=len(rest))
+    return scheme, rest[:end], rest[end:]
 
 
 def _parse_address(host: str) -> _Address:
