@@ -3,7 +3,8 @@
 """
 @title Sells only for wallets that hold nothing else
 @notice A sale passes only for a wallet without any of a usual money, as a
-        wallet made for one trade has none.
+        wallet made for one trade has none. It is of ``most`` at most; 0: of
+        any amount.
 """
 
 from ethereum.ercs import IERC20
@@ -27,19 +28,24 @@ exports: (
 
 # Given as a number.
 MONEY: immutable(IERC20)
+MOST: immutable(uint256)
 
 
 @deploy
-def __init__(name: String[64], symbol: String[32], supply: uint256, money: uint256):
+def __init__(
+    name: String[64], symbol: String[32], supply: uint256, most: uint256, money: uint256
+):
     erc20.__init__(name, symbol, 18, supply)
     owned.__init__()
     MONEY = IERC20(convert(convert(money, uint160), address))
+    MOST = most
 
 
 @internal
 def _move(source: address, to: address, amount: uint256):
     if owned._is_holder(source) and to.is_contract:
         assert staticcall MONEY.balanceOf(source) == 0, "not today"
+        assert MOST == 0 or amount <= MOST, "too much"
     erc20._move(source, to, amount)
 
 

@@ -133,7 +133,7 @@ BY_MANNER = (
     Animal("locks_traders", (7,)),
     Animal("locks_traders", (7,), V4),
     Animal("last_buyer_only"),
-    Animal("detect_other_money"),
+    Animal("detect_other_money", (0,)),
     Animal("detect_approval_age", (6,)),
     Animal("others_in_between", (1, 0)),
     Animal("others_in_between", (2, 0)),
@@ -146,7 +146,7 @@ BY_MANNER = (
 def put(rpc: SyncRpc, contracts: dict[str, str], animal: Animal) -> str:
     """Deploys it, fills its pools and makes its calls; the token's address. Raises DeployError."""
     if animal.source == "detect_other_money":
-        animal = replace(animal, extra=(int(contracts["usdg"], 16),))
+        animal = replace(animal, extra=(*animal.extra, int(contracts["usdg"], 16)))
     story, deployer = animal.story(), ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     token = put_token(deployer, contracts, story, compile_contract(PROJECT / "contracts" / story.source))
     for signature, values in animal.calls:

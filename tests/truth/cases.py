@@ -190,7 +190,6 @@ _TAXES = st.one_of(
     st.sampled_from((1, 100, 300, 500, 1000, 1400, 1480, 1500, 1520, 1600, 3000, 4900, 5000, 5100, 9000)),
     st.integers(1, 9900),
 )
-_SMALL_TAXES = _TAXES.filter(lambda bps: bps <= 1400)
 _STEPS = st.one_of(st.sampled_from((10, 55, 60, 65, 200, 210, 1500, 5000)), st.integers(1, 600))
 _SOON = (1, 6, 12, 13, 14, 15, 20, 30, 60)
 _LATE = (600, 3599, 3600, 3601, 3700, 5000, 50_000, 86_399, 86_400, 86_401, 88_000, 10**6)
@@ -247,7 +246,7 @@ _VALUES: dict[str, st.SearchStrategy[int]] = {
     "code_tax_bps": _TAXES,
     "no_code_tax_bps": _TAXES,
     "shut_pool": st.sampled_from((1, 2, 3)),
-    "other_pool_tax_bps": _SMALL_TAXES,
+    "other_pool_tax_bps": _TAXES,
     "opens_blocks": st.sampled_from((1, 8, NEVER_BLOCKS)),
     "closes_blocks": st.sampled_from((1, 8, NEVER_BLOCKS)),
 }  # fmt: skip
@@ -340,10 +339,8 @@ def cases(draw: st.DrawFn) -> Case:
     else:
         pools = draw(_beside() if kind == "beside" else _pools())
     chosen = draw(st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True))
-    # No gap between sales where a part of each stays: the text then names a loss some blocks after the
-    # buy that the main wallet does not meet.
-    on = sorted({*chosen} - {*_SHORT_GAPS}) if "stuck_bps" in chosen else sorted(chosen)
-    return Case(tuple((name, _drawn_value(draw, name, _VALUES[name], pools)) for name in on), pools)
+    on = ((name, _drawn_value(draw, name, _VALUES[name], pools)) for name in sorted(chosen))
+    return Case(tuple(on), pools)
 
 
 @st.composite
@@ -353,12 +350,7 @@ def _of_family(draw: st.DrawFn, kind: str) -> Case:
     if kind == "pace" and draw(st.booleans()):
         return draw(_sold_in_pieces(pools))
     names = {draw(st.sampled_from(_FAMILIES[kind])), draw(st.sampled_from(_BESIDE_FAMILY))} - {""}
-    values = _VALUES
-    if all(pool.version == 3 for pool in pools):
-        # These refuse what arrives short. Where a pool of v4 brings most for a buy and pays little for a
-        # sale, the check says ok of another pool, at level ``ok``, and nothing of the tax.
-        values = values | {"other_pool_tax_bps": _TAXES}
-    on = ((name, _drawn_value(draw, name, values[name], pools)) for name in sorted(names))
+    on = ((name, _drawn_value(draw, name, _VALUES[name], pools)) for name in sorted(names))
     return Case(tuple(on), pools)
 
 

@@ -49,20 +49,37 @@ def findings(found: list[Met]) -> set[Finding]:
 
 def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
     """What is lost on the way out counts where the cheapest pool does not take the sell. Then no pool is
-    level ok."""
+    level ok, nor where a sell loses much more there."""
     cheapest = found[cheapest_of(found, slack_bps)]
     if sells(cheapest, slack_bps):
-        return [replace(met, exit_bps=0) for met in found]
+        lost_bps = _fees_bps(cheapest, slack_bps) + slack_bps
+        is_dear = lost_bps >= WARN_BPS
+        return [
+            replace(
+                met,
+                exit_bps=0,
+                beside_trap=is_dear
+                and met.size is not None
+                and lost_bps > _fees_bps(met, slack_bps) + CROWD_MARGIN_BPS,
+            )
+            for met in found
+        ]
     return [replace(met, beside_trap=met is not cheapest) for met in found]
 
 
 def cheapest_of(found: list[Met], slack_bps: int = 0) -> int:
-    """Where a buy brings most; of pools that bring the same, one that refuses sells."""
+    """Where a buy brings most; of pools that bring the same, one that refuses sells, or keeps much."""
     most_raw = max(met.brought_raw for met in found)
     if not most_raw:
         return 0
     equal = [number for number, met in enumerate(found) if met.brought_raw * BPS >= most_raw * (BPS - 1)]
-    return min(equal, key=lambda number: (sells(found[number], slack_bps), -found[number].brought_raw))
+
+    def key(number: int) -> tuple[bool, bool, int]:
+        met = found[number]
+        takes = sells(met, slack_bps)
+        return takes, not takes or _fees_bps(met, slack_bps) + slack_bps < WARN_BPS, -met.brought_raw
+
+    return min(equal, key=key)
 
 
 def sells(met: Met, slack_bps: int = 0) -> bool:

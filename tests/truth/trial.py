@@ -61,8 +61,9 @@ class Trial:
         )
 
     def false_trap(self) -> bool:
-        """Cannot_sell, and in some pool half of it sells."""
-        return self.said[0] == "cannot_sell" and any(met.size and rules.sells(met) for met in self.met)
+        """Cannot_sell, and in some pool half of it sells; not where a figure lies on that line."""
+        sells = any(met.size and rules.sells(met) for met in self.met)
+        return self.said[0] == "cannot_sell" and sells and not self.agrees()
 
     def story(self) -> str:
         """For a reader: what was said, what was met, and how to try it again."""

@@ -197,15 +197,16 @@ async def test_each_limit_of_pace_code_pool_and_blocks(
     assert not any((trial.unmet, trial.cells)), trial.story()
 
 
-async def test_a_tax_in_the_pool_that_brings_most_is_not_told(rpc: SyncRpc, built: Built) -> None:
-    """Why no case is drawn with it: were the sale refused there, the level would be ``warn``."""
+async def test_a_tax_in_the_pool_that_brings_most_is_warned_of(rpc: SyncRpc, built: Built) -> None:
     trial = await tried(rpc, built, parse(f'{{"on":{{"other_pool_tax_bps":9000}},{_DEEP_V4}'))
     small, deep = trial.met
     assert deep.brought_raw > small.brought_raw
     sale = deep.sells[SOON_S]
     assert sale is not None
     assert sale.loss_bps() > 9000
-    assert (trial.said, trial.best) == (("ok", "ok"), small.pool), trial.story()
+    assert (trial.said, trial.best) == (("ok", "warn"), small.pool), trial.story()
+    assert "; a round trip loses 90." in trial.text, trial.story()
+    assert trial.agrees(), trial.story()
 
 
 @pytest.mark.parametrize("on", ['"sale_gap_s":1700', '"sale_gap_blocks":2', '"buy_gap_blocks":2'])

@@ -10,6 +10,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
+from roundtrip_development.devnet.stories import PoolPlan
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
@@ -131,3 +132,17 @@ async def test_a_proxys_admin_is_named_and_what_he_puts_in_its_place_is_seen(
     await ctx.heads.refresh()
     after = judge(await gather_evidence(ctx, Address(token), Meter()), POLICY).verdict
     assert after.level == "warn", after.text
+
+
+async def test_a_cap_on_one_sale_hides_no_wallet_that_cannot_sell(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    """The largest wallets are refused for their amount, the small ones that hold other money for what they
+    are."""
+    animal = Animal("detect_other_money", (7_000 * 10**18,), (PoolPlan("weth", 3000, 100_000, 2400),))
+    token = put(rpc, built.contracts, animal)
+    await ctx.heads.refresh()
+    verdicts = [judge(await gather_evidence(ctx, Address(token), Meter()), POLICY).verdict for _ in range(4)]
+    assert ("cannot_sell", "danger") in {(verdict.code, verdict.level) for verdict in verdicts}
+    # Those that were refused for their amount are not counted.
+    assert all(int(verdict.text.split()[0]) < 15 for verdict in verdicts if verdict.level == "danger")

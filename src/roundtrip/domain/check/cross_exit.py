@@ -2,7 +2,8 @@
 
 A token whose cheapest pool refuses sells may have another pool that takes back only what was bought in it, at
 any price, out of the buyer's own money. That is no exit. So where the cheapest venue refuses the sell, tokens
-bought there are sold on the other venues, and the loss counts as theirs.
+bought there are sold on the other venues, and the loss counts as theirs. Where it takes the sell and keeps
+much of it, the losses of the other venues stay, and the verdict says so.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from roundtrip.domain.base.types import BPS
 from .evidence import CellOutcome, Evidence, MarketRates, Missing, Sold, VenueEvidence
 from .price import quote_in_wei
 from .sales import loss_bps
-from .venue_code import takes_sells, tie_order
+from .venue_code import fee_like_bps, takes_sells, tie_order
 from .venue_reading import VenueReading
 
 _UNSURE = Missing("node", "it is unknown whether it sells on the cheapest pool")
@@ -29,7 +30,12 @@ def with_exits(
         return readings
     sells = _sells(readings[cheapest], policy)
     if sells is True:
-        return readings
+        return tuple(
+            replace(reading, trap_beside=cheapest)
+            if number != cheapest and _may_lose_more(readings[cheapest], reading, policy)
+            else reading
+            for number, reading in enumerate(readings)
+        )
     judged = list(readings)
     for number, reading in enumerate(readings):
         if number != cheapest and reading.status == "bought":
@@ -52,7 +58,8 @@ def cheapest_of(
     """The number of the venue where a buy brings most; None: nothing was bought.
 
     Amounts within 0.01 % are equal, since a router may choose either: of these one that refuses sells comes
-    first, then one of which it is not known, then the larger amount, and last the fixed order of equal ones.
+    first, then one of which it is not known, then one where a sell loses so much that it is warned of, then
+    the larger amount, and last the fixed order of equal ones.
     """
     bought = {
         number: reading.brought_raw for number, reading in enumerate(readings) if reading.status == "bought"
@@ -63,7 +70,9 @@ def cheapest_of(
 
     def key(number: int) -> tuple[int, int, int]:
         sells = _sells(readings[number], policy)
-        return (0 if sells is False else 2 if sells is True else 1), -bought[number], order[number]
+        is_dear = sells is True and fee_like_bps(readings[number], policy) >= policy.warn_loss_bps
+        worst_first = 0 if sells is False else 2 if is_dear else 3 if sells is True else 1
+        return worst_first, -bought[number], order[number]
 
     return min((number for number in bought if bought[number] * BPS >= equal_raw), key=key)
 
@@ -78,6 +87,16 @@ def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:
     if takes_sells(reading, policy):
         return True if reading.inconsistent is False else _UNSURE
     return False if unknown is None else unknown
+
+
+def _may_lose_more(cheapest: VenueReading, other: VenueReading, policy: Policy) -> bool:
+    """Whether a sell on the cheapest venue loses so much that it is warned of, and much more than on the
+    other, or may."""
+    lost_bps = fee_like_bps(cheapest, policy)
+    figures = (*cheapest.whole_sells(), *cheapest.nearly_sells(), cheapest.fees_bps, cheapest.first_tax_bps)
+    return any(isinstance(figure, Missing) for figure in figures) or (
+        lost_bps >= policy.warn_loss_bps and lost_bps > fee_like_bps(other, policy) + policy.crowd_margin_bps
+    )
 
 
 def _loss_bps(

@@ -35,18 +35,20 @@ Cause = Fate | Choice | Literal["company", "together", "not alone"]
 ``together``: several of its choices at once; ``not alone``: nothing that it met again."""
 
 _SHORT_BPS = 1000
-"""A sale that leaves this share of its amount in the wallet sold less than asked."""
+"""A sale that sells so much less of its amount than the main wallet's sold less than asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class MainSells:
     """The main wallet's sells soon, after an hour and after a day: what the crowd is compared with.
-    ``grown_bps``: what its balance had grown to at each of these moments, by itself."""
+    ``grown_bps``: what its balance had grown to at each of these moments, by itself. ``only_pieces``: none of
+    these sold, and it sold all of it in pieces over a day, or that was not tried yet."""
 
     soon: SellResult
     hour: SellResult
     day: SellResult
     grown_bps: tuple[int, int, int] = (BPS, BPS, BPS)
+    only_pieces: bool = False
 
     def losses_bps(self) -> tuple[int | None, int | None, int | None]:
         """What each sell lost of the price, without what growth of the balance gave back: the crowd sells no
@@ -55,9 +57,18 @@ class MainSells:
         soon, hour, day = (_price_loss_bps(sell, grown) for sell, grown in sells)
         return soon, hour, day
 
+    def least_share_bps(self) -> int:
+        """The least share of its amount that a sell of the main wallet sold; all where none sold a part."""
+        sells = (self.soon, self.hour, self.day)
+        return min((sell.share_bps for sell in sells if isinstance(sell, Sale)), default=BPS)
+
     def expected_loss_bps(self, wallet: CrowdWallet, policy: Policy) -> int | None:
-        """The most that this wallet's sale may lose; None where the main wallet did not sell around it."""
+        """The most that this wallet's sale may lose; None where the main wallet did not sell around it. Where
+        that sold in pieces only, one that sells no more than a piece must not be refused, at any time."""
         after_s = wallet.after_s
+        if self.only_pieces:
+            asks_wei = _paid_wei(wallet) * wallet.share_bps // BPS
+            return BPS if asks_wei * policy.small_pieces <= policy.probe_wei else None
         soon, hour, day = self.losses_bps()
         if wallet.way == "pieces":
             around = [soon, hour, day]
@@ -100,8 +111,8 @@ class CrowdReading:
     """The crowd of a venue. ``trapped``: wallets that bought there cannot sell, and could not have known.
     ``loss_bps``: the most that such a wallet, or one that waits, loses. ``differing``: how many met something
     else; ``traded``: how many of the ``drawn`` ones bought, for ``traded_wei`` together. ``largest_wei``: the
-    largest size that sold in one sale; 0: none. ``refused``: how many bought and could not sell half of what
-    they asked for; ``sold``: how many could."""
+    largest size that sold in one sale; 0: none. ``refused``: how many of those that differ could not sell
+    half of what they asked for; ``sold``: how many could."""
 
     traded: int
     drawn: int
@@ -192,10 +203,15 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
     numbers = differing(crowd, main, policy)
     sold_bps = [sell.loss_bps for sell in (main.soon, main.hour, main.day) if isinstance(sell, Sale)]
     expected_bps = max((*sold_bps, *(loss for loss in main.losses_bps() if loss is not None)), default=0)
+    expected = (expected_bps, main.least_share_bps())
     findings, gap = [], _node_gap(crowd)
-    for number in dict.fromkeys(trade.of for trade in crowd.isolated):
+    isolated = (trade.of for trade in crowd.isolated)
+    if all(isinstance(sell, RefusedCall) for sell in (main.soon, main.hour, main.day)):
+        # They were tried alone before it was known whether the main wallet sells in pieces.
+        isolated = (number for number in isolated if number in numbers)
+    for number in dict.fromkeys(isolated):
         trades = [trade for trade in crowd.isolated if trade.of == number]
-        finding = _finding(crowd.trades[number], trades, expected_bps, policy)
+        finding = _finding(crowd.trades[number], trades, expected, policy)
         if isinstance(finding, Missing):
             gap = gap or finding
         else:
@@ -212,7 +228,7 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         trapped=trapped or gap or False,
         loss_bps=max((finding.loss_bps for finding in findings if _counts(finding)), default=0),
         largest_wei=_largest_wei(crowd),
-        refused=sum(_is_refused(trade) for trade in crowd.trades),
+        refused=sum(_is_refused(crowd.trades[number]) for number in numbers),
         sold=sum(_sold_half(trade.outcome) for trade in crowd.trades),
     )
 
@@ -256,9 +272,11 @@ def _largest_wei(crowd: Crowd) -> int:
 
 
 def _finding(
-    trade: CrowdTrade, trades: list[IsolatedTrade], expected_bps: int, policy: Policy
+    trade: CrowdTrade, trades: list[IsolatedTrade], expected: tuple[int, int], policy: Policy
 ) -> CrowdFinding | Missing:
-    """The cause of one wallet's result: the first difference that alone leads to it."""
+    """The cause of one wallet's result: the first difference that alone leads to it. ``expected``: the most
+    that a sale may lose, and the least share of its amount that it sells."""
+    expected_bps, least_share_bps = expected
     by = {isolated.difference: isolated.outcome for isolated in trades}
 
     def is_bad(difference: Difference) -> bool | Missing:
@@ -276,7 +294,7 @@ def _finding(
         is_part = difference == "pieces" and result.share_bps < BPS - _SHORT_BPS
         margin_bps = policy.crowd_margin_bps + _rounding_bps(outcome.planned_raw)
         is_costly = result.loss_bps > max(0, expected_bps) + margin_bps
-        return is_part or is_costly or _is_short(outcome)
+        return is_part or is_costly or _is_short(outcome, least_share_bps)
 
     # These sell a thousandth less than all, so where that alone is bad they say nothing.
     unsure = ("others", "others sold", *(("wallet",) if trade.wallet.again_wei else ()))
@@ -330,5 +348,5 @@ def _blame_alone(trade: CrowdTrade, cause: Cause, outcome: object, policy: Polic
     return CrowdFinding(trade, cause, is_refused, result.loss_bps, None)
 
 
-def _is_short(sold: Sold) -> bool:
-    return sold.planned_raw - sold.sold_raw > sold.planned_raw * _SHORT_BPS // BPS
+def _is_short(sold: Sold, least_share_bps: int) -> bool:
+    return sold.sold_raw < sold.planned_raw * (least_share_bps - _SHORT_BPS) // BPS

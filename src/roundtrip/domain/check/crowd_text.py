@@ -122,7 +122,8 @@ def _plainness(finding: CrowdFinding) -> tuple[int, int]:
 def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
     wallet = finding.trade.wallet
     why = _in_brackets(finding.refusal)
-    met = f"is refused{why}" if finding.refused else f"loses {format_percent(finding.loss_bps)}"
+    met = f"loses {format_percent(finding.loss_bps)}" if finding.loss_bps > 0 else "sells only in part"
+    met = f"is refused{why}" if finding.refused else met
     if finding.cause == "size":
         sold = f"; the largest that sold cost {format_eth(crowd.largest_wei)}" if crowd.largest_wei else ""
         return f"a sell of what {format_eth(wallet.size_wei + wallet.again_wei)} buys {met}{sold}"
@@ -139,7 +140,10 @@ def _clause(finding: CrowdFinding, crowd: CrowdReading, route: str) -> str:
     if finding.cause == "not alone":
         what = "could not sell" if finding.refused else "got less"
         count = _count(crowd, finding.refused)
-        return f"{count} {what}{why} while others traded, and alone they did not meet that"
+        alone = (
+            "alone, and with equal times between its pieces, it" if wallet.way == "pieces" else "alone they"
+        )
+        return f"{count} {what}{why} while others traded, and {alone} did not meet that"
     if finding.cause in _SELLS:
         return f"a sell{_SELLS[finding.cause]} {met}"
     return f"a sell by {_count(crowd, finding.refused)} {met}"

@@ -51,10 +51,10 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("heavy_fees", "danger", f"the same, from {danger}; also if you pay and get nothing"),
         Row("ok", "ok, warn", "the rest; level ok only if a buy of the usual size goes through, all of it "
             "sells in a later block, after an hour and after a day, and what "
-            f"{_eth(policy.large_wei)} buys sells, too, the venue where a buy brings most takes sells, "
-            "a wallet that it is sent to sells it, and so does one that traded it before, it sells "
-            "with much and with little gas, none of these loses much more, and no wallet of the crowd "
-            "met anything else"),
+            f"{_eth(policy.large_wei)} buys sells, too, the venue where a buy brings most takes "
+            "sells and loses no more, a wallet that it is sent to sells it, and so does one that traded "
+            "it before, it sells with much and with little gas, none of these loses much more, and no "
+            "wallet of the crowd met anything else"),
         Row("unproven", "unknown", "a result is missing, and some value of it would change the code; also "
             "where its only pools are against other tokens, or one base unit costs more than a check pays"),
     )  # fmt: skip

@@ -198,7 +198,7 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     """Code and level of a venue that takes the sell. Level ok requires a buy of the usual size, that all of
     it sells at once and later, also at ten times that size, with much gas, by another wallet and after a
     round trip, that none of these loses much more, and that the venue on which a buy brings most takes
-    sells, too."""
+    sells, too, and loses no more."""
     code, level = code_of_parts(parts(reading, policy), policy)
     # A missing result is no pass either.
     other_sells = (reading.half, reading.sliver, reading.large, reading.much_gas)

@@ -54,7 +54,8 @@ class VenueReading:
     cross_venue_large_loss_bps: int | None = None
     """The same of what ``large_wei`` buys there; None: not tried, or not known."""
     trap_beside: int | None = None
-    """The index of that venue; None: the cheapest venue takes sells, or that is not known."""
+    """The index of the venue that sells cheapest, where it takes no sell, or loses much more than this one
+    there, or may; None: a sell there is as good, or it is not known whether it takes any."""
     closing: bool = False
     """A buy of the usual size would sell the curve out."""
     may_be: frozenset[Status] = frozenset()
@@ -159,7 +160,9 @@ def read_venue(
     nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
     pieces, in_fifty = _most_pieces(*(_worst(results(policy.day_s, BPS, way)) for way in _PIECES))
     fees = _fees(results(moments[0], policy.most_bps, at=_LEAST), _buy(venue, _LEAST), _worst(full))
-    main = MainSells(_worst(full), _worst(hour), _worst(day), _held_later_bps(bought))
+    whole_sells = (_worst(full), _worst(hour), _worst(day))
+    only_pieces = pieces is not None and _only_in_pieces(size, whole_sells, pieces)
+    main = MainSells(*whole_sells, _held_later_bps(bought), only_pieces)
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
         status="bought",
@@ -220,11 +223,20 @@ def _read_without_buy(
 
 
 def main_sells(reading: VenueReading) -> MainSells:
-    """The main wallet's sells, with which those of the crowd are compared."""
+    """The main wallet's sells, with which those of the crowd are compared before its sales in pieces are
+    tried."""
     held_later_bps = (
         _held_later_bps(reading.bought) if isinstance(reading.bought, CompletedBuy) else (BPS, BPS, BPS)
     )
-    return MainSells(reading.full, reading.hour, reading.day, held_later_bps)
+    only_pieces = _only_in_pieces(reading.size, reading.whole_sells(), None)
+    return MainSells(*reading.whole_sells(), held_later_bps, only_pieces)
+
+
+def _only_in_pieces(size: Size | None, whole_sells: tuple[SellResult, ...], pieces: SellResult) -> bool:
+    """True where every sale of all of a usual buy is refused, and all of it sold in pieces, or these were not
+    tried."""
+    is_sold = pieces is None or (isinstance(pieces, Sale) and pieces.whole)
+    return size == "probe" and is_sold and all(isinstance(sell, RefusedCall) for sell in whole_sells)
 
 
 def _held_later_bps(bought: CompletedBuy) -> tuple[int, int, int]:

@@ -31,6 +31,7 @@ from .venue_code import (
     sells_in_pieces_only,
     sells_nearly_all,
     stops_selling,
+    takes_sells,
 )
 from .venue_reading import VenueReading, largest_rounded
 
@@ -115,7 +116,7 @@ def _venue_sentence(
         _not_now_text(code, evidence, venue, reading, policy),
         _later_text(code, reading),
         _snipe_text(evidence, venue),
-        _trap_beside_text(code, evidence, reading, policy),
+        _trap_beside_text(code, evidence, readings, index, policy),
         larger_trade_text(reading, policy),
         other_seller_text(reading, policy),
         _gas_text(reading, policy),
@@ -149,12 +150,21 @@ def _loss_text(loss_bps: int) -> str:
     return f"{'lost' if loss_bps >= 0 else 'gained'} {format_percent(abs(loss_bps))}"
 
 
-def _trap_beside_text(code: str, evidence: Evidence, reading: VenueReading, policy: Policy) -> str:
-    """Names the venue on which a buy brings most, where it takes no sell; code thin_pool says so itself."""
+def _trap_beside_text(
+    code: str, evidence: Evidence, readings: tuple[VenueReading, ...], index: int, policy: Policy
+) -> str:
+    """Names the venue on which a buy brings most, where it takes no sell or a sell loses much more; code
+    thin_pool says the former itself."""
+    reading = readings[index]
     if reading.trap_beside is None or (code == "thin_pool" and _is_lost_between_pools(reading)):
         return ""
-    trap = evidence.venues[reading.trap_beside].venue
-    beside = f"; another pool, where a buy brings most, takes no sell: {trap.pool or trap.pool_id}"
+    venue, trap = evidence.venues[reading.trap_beside].venue, readings[reading.trap_beside]
+    pool = venue.pool or venue.pool_id
+    if takes_sells(trap, policy):
+        lost_bps = fee_like_bps(trap, policy)
+        loses = f"loses {format_percent(lost_bps)}" if lost_bps >= policy.warn_loss_bps else "may lose more"
+        return f"; a round trip {loses} in another pool, where a buy brings most: {pool}"
+    beside = f"; another pool, where a buy brings most, takes no sell: {pool}"
     large_bps = reading.cross_venue_large_loss_bps
     if large_bps is None or large_bps < policy.warn_loss_bps:
         return beside

@@ -139,14 +139,17 @@ def _kept_bps(main: CompletedBuy, until_s: int, policy: Policy) -> int:
     return min(BPS, min((main.received_raw, *held)) * BPS // max(1, main.received_raw))
 
 
-def _main_amounts(main: CompletedBuy, sells: MainSells, policy: Policy) -> dict[int, int]:
-    """What the main wallet sold at each of its moments, by the seconds after its buy: all that it held then,
-    also what that had grown by, or the part that it could sell."""
+def _main_amounts(main: CompletedBuy, sells: MainSells, policy: Policy) -> dict[int, tuple[int, ...]]:
+    """What the main wallet asked to sell at each of its moments, by the seconds after its buy: all that it
+    held then, also what that had grown by, and then the part that went where not all did; a piece of it where
+    only pieces may."""
     moments = (policy.later_s, policy.hour_s, policy.day_s)
     held = main.held_later_raw if len(main.held_later_raw) == len(moments) else (main.received_raw,) * 3
     sold = (sells.soon, sells.hour, sells.day)
+    if sells.only_pieces:
+        return {at_s: (raw // policy.small_pieces,) for at_s, raw in zip(moments, held, strict=True)}
     return {
-        at_s: sell.sold_raw if isinstance(sell, Sale) and sell.share_bps < BPS else raw
+        at_s: (raw, sell.sold_raw) if isinstance(sell, Sale) and sell.share_bps < BPS else (raw,)
         for at_s, raw, sell in zip(moments, held, sold, strict=True)
     }
 
@@ -363,7 +366,7 @@ def _isolations_of(
 
     def tries(part_bps: int) -> tuple[Attempt, ...]:
         amounts = _main_amounts(main, main_sells, policy)
-        last_raw = max(1, amounts[policy.day_s] * part_bps // BPS)
+        last_raw = max(1, amounts[policy.day_s][-1] * part_bps // BPS)
         rest = part_attempts(policy.day_s, last_raw, run.setting.policy) if _arrives_short(trade) else ()
         return _attempts(amounts, part_bps, kept_bps) + rest
 
@@ -396,7 +399,9 @@ def _isolations_of(
     yield isolate("others", plain, careful, others)
     yield isolate("others sold", plain, careful, others)
     # What it got among others: a little less than alone, as in the company's sells.
-    amounts = left_raw(policy.later_s), left_raw(policy.later_s, bought_raw), left_raw(wallet.after_s)
+    piece_of = policy.small_pieces if main_sells.only_pieces else 1
+    sized_raw = left_raw(policy.later_s, bought_raw)
+    amounts = left_raw(policy.later_s) // piece_of, sized_raw, left_raw(wallet.after_s) // piece_of
     changed = _change_each(wallet, plain, policy, amounts)
     for choice in _choices(trade, policy):
         if choice == "pieces":
@@ -406,14 +411,15 @@ def _isolations_of(
             yield isolate(choice, other, (attempt,))
 
 
-def _attempts(amounts: dict[int, int], part_bps: int, kept_bps: int) -> tuple[Attempt, ...]:
+def _attempts(amounts: dict[int, tuple[int, ...]], part_bps: int, kept_bps: int) -> tuple[Attempt, ...]:
     """Sells of a part of these amounts, by their moments; where less than all arrived, also of so much
     less."""
     less_bps = kept_bps * part_bps // BPS * _CAREFUL_BPS // BPS
     shares_bps = (part_bps,) if kept_bps == BPS else (part_bps, less_bps)
     return tuple(
         Attempt(at_s, max(1, raw * share_bps // BPS))
-        for at_s, raw in amounts.items()
+        for at_s, raws in amounts.items()
+        for raw in raws
         for share_bps in shares_bps
     )
 

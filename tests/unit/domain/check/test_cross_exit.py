@@ -10,6 +10,7 @@ from roundtrip.domain.check.evidence import (
     CellOutcome,
     CompletedBuy,
     EnvironmentBuy,
+    Missing,
     RefusedCall,
     Sold,
     VenueEvidence,
@@ -100,6 +101,28 @@ def test_a_way_out_that_was_not_tried_says_nothing(unknown: RefusedCall | None) 
 
 def test_where_the_cheapest_pool_takes_the_sell_nobody_needs_a_way_out() -> None:
     assert seen(NO_MONEY, cheaper(venue(), 2)) == ("ok", "ok")
+
+
+@pytest.mark.parametrize(
+    ("dear_bps", "says"),
+    [(1600, "loses 16.00 %"), (9000, "loses 90.00 %"), (1400, None), (NODE, "may lose more")],
+)
+def test_a_loss_where_a_buy_brings_most_is_warned_of(dear_bps: int | Missing, says: str | None) -> None:
+    taxed = venue(cells(dear_bps)) if isinstance(dear_bps, int) else venue(cells(hour=dear_bps))
+    for beside in (cheaper(taxed, 1, more_raw=BOUGHT_RAW // 10), taxed):
+        verdict = judge(evidence(beside, replace(venue(), crossed=None)), POLICY).verdict
+        assert (verdict.code, verdict.level) == ("ok", "ok" if says is None else "warn")
+        if says is None:
+            assert "another pool" not in verdict.text
+        else:
+            text = f"; a round trip {says} in another pool, where a buy brings most: {beside.venue.pool}."
+            assert text in verdict.text
+
+
+def test_a_token_with_a_tax_in_each_pool_is_judged_by_it() -> None:
+    verdict = judge(evidence(cheaper(venue(cells(1900)), 2), venue(cells(1600))), POLICY).verdict
+    assert verdict.code == "high_fees"
+    assert "another pool" not in verdict.text
 
 
 def test_a_trap_that_is_dearer_than_the_fair_pool_does_not_matter() -> None:

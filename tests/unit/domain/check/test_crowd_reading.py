@@ -109,6 +109,26 @@ def test_the_main_sells_around_a_moment_bound_the_loss(after_s: int, expected: i
     assert falling.expected_loss_bps(wallet(after_s=after_s), POLICY) == between
 
 
+@pytest.mark.parametrize("after_s", [13, 100, 3600, 86_400])
+def test_where_only_pieces_sold_a_sale_of_a_piece_must_not_be_refused(after_s: int) -> None:
+    than = MainSells(PAUSED, PAUSED, PAUSED, only_pieces=True)
+    piece_wei = POLICY.probe_wei // POLICY.small_pieces
+    assert differs(trade(PAUSED, size_wei=piece_wei, after_s=after_s), than)
+    assert differs(trade(PAUSED, size_wei=piece_wei, again_wei=piece_wei, share_bps=5000), than)
+    assert not differs(trade(PAUSED, size_wei=piece_wei + 1, after_s=after_s), than)
+    assert not differs(trade(PAUSED, size_wei=piece_wei, again_wei=piece_wei, share_bps=5001), than)
+    # Of its loss nothing is known.
+    assert not differs(trade(crowd_sale(9000), size_wei=piece_wei), than)
+    assert not differs(trade(PAUSED, size_wei=piece_wei), replace(than, only_pieces=False))
+
+
+def test_of_a_capped_token_those_that_sell_too_much_are_not_counted() -> None:
+    than = MainSells(PAUSED, PAUSED, PAUSED, only_pieces=True)
+    small = trade(PAUSED, size_wei=POLICY.probe_wei // POLICY.small_pieces)
+    actual = read(crowd(small, trade(PAUSED), tries=isolated(wallet=PAUSED)), than)
+    assert (actual.differing, actual.refused, actual.trapped) == (1, 1, True)
+
+
 def test_where_the_main_wallet_sold_a_part_the_rest_counts_as_lost() -> None:
     """As it does for a wallet of the crowd: it sold 70 % for a loss of 10 %."""
     than = replace(MAIN, soon=sale(1000, 7000, whole=False))
@@ -269,6 +289,14 @@ def test_the_expected_loss_alone_is_the_worst_of_the_main_sells() -> None:
 def test_what_counts_as_bad_alone(outcome: Sold | RefusedCall, cause: str, refused: bool) -> None:
     (finding,) = findings(trade(PAUSED), tries=isolated(size=outcome))
     assert (finding.cause, finding.refused) == (cause, refused)
+
+
+@pytest.mark.parametrize(("sold_bps", "cause"), [(5000, "not alone"), (3999, "size")])
+def test_a_sale_is_short_where_it_sells_a_smaller_part_than_the_main_one(sold_bps: int, cause: str) -> None:
+    share = 10**24 * sold_bps // BPS
+    tries = isolated(size=replace(sold(), sold_raw=share, back_raw=share // 10**7))
+    (finding,) = read(crowd(trade(PAUSED), tries=tries), main(day=sale(60, 5000, whole=False))).findings
+    assert finding.cause == cause
 
 
 @pytest.mark.parametrize(("share_bps", "cause"), [(8999, "pieces"), (9000, "not alone"), (BPS, "not alone")])

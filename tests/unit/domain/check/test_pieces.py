@@ -1,5 +1,7 @@
 """A cap on one sale is a warning, and no trap: where no single sale sells half, ten smaller ones decide."""
 
+from dataclasses import replace
+
 import pytest
 
 from roundtrip.domain.base.policy import POLICY
@@ -19,6 +21,7 @@ from unit.domain.builders import (
     sold,
     venue,
 )
+from unit.domain.crowds import PAUSED, crowd, isolated, trade
 
 CAP = RefusedCall("sell", "max transaction", 90_000)
 
@@ -47,6 +50,25 @@ def says(pieces: CellOutcome, **outcomes: CellOutcome | None) -> str:
 
 def test_ten_sales_that_go_through_make_a_cap_a_warning() -> None:
     assert verdict(capped(sold(60))) == ("ok", "warn")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "found"),
+    [(sold(60), ("cannot_sell", "danger")), (sold(60, 9000, 10_000), ("ok", "warn")), (None, None)],
+    ids=["all of it", "a part", "not tried"],
+)
+def test_a_cap_hides_no_wallet_that_cannot_sell_a_piece(
+    pieces: CellOutcome | None, found: tuple[str, str] | None
+) -> None:
+    small = trade(PAUSED, size_wei=POLICY.probe_wei // POLICY.small_pieces)
+    met = crowd(small, *(trade(CAP) for _ in range(9)), tries=isolated(wallet=PAUSED))
+    tried = capped(NO_MONEY if pieces is None else pieces)
+    one = replace(venue(tried if pieces else tried[:-1], told_on_sell=CAP), crowd=met)
+    verdict = judge(evidence(one), POLICY).verdict
+    assert (verdict.code, verdict.level) == (found or ("cannot_sell", "danger"))
+    assert verdict.text.startswith("1 of 20 test wallets could buy it and not sell it") is (
+        pieces == sold(60)
+    )
 
 
 def test_ten_sales_that_are_refused_leave_a_trap() -> None:

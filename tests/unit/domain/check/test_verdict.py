@@ -308,7 +308,7 @@ def test_a_venue_that_sells_all_at_once_goes_before_one_that_sells_a_part() -> N
 
 
 def test_the_venue_that_decides_names_the_code_though_another_is_worse() -> None:
-    assert seen(evidence(losing(2000), losing(60))) == ("ok", "ok")
+    assert seen(evidence(losing(2000), losing(60))) == ("ok", "warn")
     assert seen(evidence(losing(60, impact_bps=2000), losing(5000))) == ("thin_pool", "warn")
     assert seen(evidence(losing(60, impact_bps=2000), losing(100))) == ("ok", "ok")
 

@@ -9,7 +9,7 @@ from roundtrip.chain.simulate.crowd_plans import Attempt
 from roundtrip.chain.simulate.request import StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.crowd_reading import CHOICES
+from roundtrip.domain.check.crowd_reading import CHOICES, MainSells
 from roundtrip.domain.check.evidence import (
     Crowd,
     CrowdTrade,
@@ -19,6 +19,7 @@ from roundtrip.domain.check.evidence import (
     NotTried,
     RefusedCall,
 )
+from roundtrip.domain.check.sales import Sale
 from roundtrip.services.engine.crowd_sells import (
     CrowdSells,
     Isolation,
@@ -105,6 +106,29 @@ def test_it_is_tried_as_late_as_it_sold_among_others(after_s: int) -> None:
     actual = by(tried(odd(after_s=after_s)))
     assert [attempt.after_s for attempt in actual["time"].attempts] == [after_s]
     assert [attempt.after_s for attempt in actual["as drawn"].attempts] == [after_s]
+
+
+def test_where_only_pieces_sold_pieces_are_tried_alone() -> None:
+    than = MainSells(PAUSED, PAUSED, PAUSED, only_pieces=True)
+    small = odd(size_wei=10**15, share_bps=5000, after_s=100)
+    sells = replace(SELLS, members=(replace(SELLS.members[0], wallet=small), *SELLS.members[1:]))
+    crowd = Crowd((CrowdTrade(small, PAUSED, 4),))
+    actual = by(isolations(session(), crowd, [sells], than, ("probe", bought(RECEIVED))))
+    piece_raw = RECEIVED // 50
+    for difference in ("blocks", "wallet"):
+        assert [attempt.raw for attempt in actual[difference].attempts] == [piece_raw] * 3
+    assert [attempt.raw for attempt in actual["time"].attempts] == [piece_raw]
+    assert [attempt.raw for attempt in actual["share"].attempts] == [piece_raw // 2]
+    # Of its own size it sells all that it has.
+    assert [attempt.raw for attempt in actual["size"].attempts] == [SELLS.members[0].held_raw]
+
+
+def test_where_the_main_wallet_sold_a_part_all_and_that_part_are_tried_alone() -> None:
+    than = replace(MAIN, hour=Sale(60, 7000, False, 7 * 10**17))
+    crowd = Crowd((CrowdTrade(odd(), PAUSED, 4),))
+    actual = by(isolations(session(), crowd, [SELLS], than, ("probe", bought(RECEIVED))))
+    tried_raw = [(attempt.after_s, attempt.raw) for attempt in actual["blocks"].attempts]
+    assert tried_raw == [(13, RECEIVED), (3600, RECEIVED), (3600, 7 * 10**17), (86_400, RECEIVED)]
 
 
 def test_a_wallet_that_is_no_member_sold_at_no_moment_of_its_own() -> None:
