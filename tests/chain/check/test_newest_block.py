@@ -12,9 +12,11 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holder_record.sources import read_source
+from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.runtime import newest_block
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import is_newest, wait_for_block
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.services.trade.prepare import PrepareBuyParams, PrepareSellParams, prepare_buy, prepare_sell
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, put_token
@@ -69,6 +71,18 @@ async def test_an_absence_is_of_the_newest_block_alone(
     assert (answered.answer.verdict.code, answered.is_absence) == (key, True)
     assert answered.block == int(rpc.call("eth_blockNumber"), 16)
     assert await is_newest(ctx, answered.block)
+
+
+async def test_no_pool_to_withdraw_from_is_of_the_newest_block_alone(
+    by_hand: Context, made: MadeIndex, rpc: SyncRpc, built: Built
+) -> None:
+    rpc.call("evm_mine")
+    answered = await read_liquidity(by_hand, TokenParams(SOMEBODY))
+    assert answered.answer.text == "There is no contract at this address."
+    assert (answered.block, answered.is_absence) == (int(rpc.call("eth_blockNumber"), 16), True)
+    token = launched(rpc, built, POOL)
+    answered = await read_liquidity(by_hand, TokenParams(token))
+    assert (len(answered.answer.venues), answered.is_absence) == (1, False)
 
 
 async def test_where_the_newest_block_is_not_told_an_absence_is_not_said(

@@ -50,6 +50,17 @@ async def code_of(ctx: Context, side: str, token: str, sender: str, **given: obj
 
 # --- amounts ---------------------------------------------------------------------------------------
 
+
+async def test_a_pool_that_is_thin_for_a_check_takes_a_small_buy(
+    ctx: Context, built: Built, wallet: Signer
+) -> None:
+    trade = await prepared(ctx, "buy", built.tokens["thin"], wallet.address, amount="0.001")
+    assert (trade.code, trade.answer["refused"]) == ("ok", False)
+    assert wallet.trade(trade).ok
+    large = await prepared(ctx, "buy", built.tokens["thin"], wallet.address, amount="0.1")
+    assert (large.code, large.answer["refused"]) == ("heavy_loss", True)
+
+
 NO_NUMBERS = (
     "", "0", "0.0", "0." + "0" * 30, "-1", "+1", "1e18", "1E2", "1.", ".5", ".", "0x10", "1,5", "1_000",
     " 1", "1 ", "1\n", "\u0661", "inf", "NaN", "1" * 41, "0." + "1" * 41, "max", "ALL", "100%",

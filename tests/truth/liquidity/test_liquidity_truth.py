@@ -136,7 +136,7 @@ async def test_where_there_is_no_pool_nothing_is_claimed(stood: Stood) -> None:
     story = Story("plain", "", "", pools=())
     poolless = put_token(ground.deployer, ground.contracts, story, compiled("plain", "tokens"))
     texts = {
-        poolless: "It trades in no pool, so there is no liquidity to withdraw.",
+        poolless: "No v3 or v4 pool trades it, so there is no liquidity to withdraw.",
         "0x" + "77" * 20: "There is no contract at this address.",
         ground.contracts["permit2"]: "The contract at this address does not answer like a token.",
         ground.contracts["weth"]: (

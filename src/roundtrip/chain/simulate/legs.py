@@ -20,7 +20,7 @@ from roundtrip.domain.check.evidence import (
     QuoteHop,
     Size,
 )
-from roundtrip.domain.check.price import quote_raw, rate_of
+from roundtrip.domain.check.price import quote_raw, rate_of, size_wei
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, VenueFile
 
@@ -55,13 +55,6 @@ class VenuePlace:
     def pays_eth(self) -> bool:
         """True when the wallet pays and is paid in eth itself."""
         return self.venue.quote in ("eth", "weth")
-
-
-def size_wei(size: Size, policy: Policy) -> int:
-    """A size in wei."""
-    divisors = {"probe": 1, "thousandth": policy.fee_divisor}
-    divisors |= {"tenth": policy.smaller_divisors[0], "hundredth": policy.smaller_divisors[1]}
-    return policy.large_wei if size == "large" else policy.probe_wei // divisors[size]
 
 
 def size_raw(size: Size, place: VenuePlace, setting: Setting, environment: Environment) -> int | Missing:

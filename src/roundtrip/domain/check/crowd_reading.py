@@ -112,7 +112,8 @@ class CrowdReading:
     ``loss_bps``: the most that such a wallet, or one that waits, loses. ``differing``: how many met something
     else; ``traded``: how many of the ``drawn`` ones bought, for ``traded_wei`` together. ``largest_wei``: the
     largest size that sold in one sale; 0: none. ``refused``: how many of those that differ could not sell
-    half of what they asked for; ``sold``: how many could."""
+    half of what they asked for; ``sold``: how many could; ``settled_short``: how many could not by the second
+    route, which takes no taxed token."""
 
     traded: int
     drawn: int
@@ -124,6 +125,7 @@ class CrowdReading:
     refused: int
     sold: int
     traded_wei: int = 0
+    settled_short: int = 0
 
     def warns(self) -> bool:
         """True where any wallet met something else, or fewer than half could trade: they found nothing."""
@@ -230,6 +232,10 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         largest_wei=_largest_wei(crowd),
         refused=sum(_is_refused(crowd.trades[number]) for number in numbers),
         sold=sum(_sold_half(trade.outcome) for trade in crowd.trades),
+        settled_short=sum(
+            isinstance(trade.outcome, RefusedCall) and _is_settled_short(trade.outcome, trade.wallet)
+            for trade in crowd.trades
+        ),
     )
 
 

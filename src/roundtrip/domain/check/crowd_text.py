@@ -85,15 +85,19 @@ def victims_text(crowd: CrowdReading | None, loss_bps: int) -> str:
     return ""
 
 
-def looked_text(crowd: CrowdReading) -> str:
+def looked_text(crowd: CrowdReading, route: str) -> str:
     """The clause for how far the crowd looked, where all met what the main wallet met; empty where none
-    sold, or not all."""
+    sold, or not all. ``route``: as in ``differing_text``."""
     if crowd.differing or crowd.is_thin() or not crowd.sold:
         return ""
     drawn, idle = format_count(crowd.drawn, "test wallet"), crowd.drawn - crowd.traded
     together = f"{format_eth(crowd.traded_wei)} together"
     others = f", and {idle} could not trade" if idle else ""
-    return f"{crowd.sold} of {drawn} sold it within a day, too ({together}){others}"
+    short = f", and {crowd.settled_short} could not through {route}: it takes no taxed token"
+    return (
+        f"{crowd.sold} of {drawn} sold it within a day, too ({together})"
+        f"{short if crowd.settled_short else ''}{others}"
+    )
 
 
 def differing_text(crowd: CrowdReading, route: str) -> str:

@@ -6,10 +6,17 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
 
-from .evidence import Evidence, MarketRates, Missing, QuoteRate, VenueEvidence
+from .evidence import Evidence, MarketRates, Missing, QuoteRate, Size, VenueEvidence
 
 USDG_UNIT = 10**6
 _Q192 = 2**192
+
+
+def size_wei(size: Size, policy: Policy) -> int:
+    """A size in wei."""
+    divisors = {"probe": 1, "thousandth": policy.fee_divisor}
+    divisors |= {"tenth": policy.smaller_divisors[0], "hundredth": policy.smaller_divisors[1]}
+    return policy.large_wei if size == "large" else policy.probe_wei // divisors[size]
 
 
 def usd_per_eth(market: MarketRates, policy: Policy) -> Fraction | None:

@@ -140,13 +140,13 @@ def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
         counted += [reading.pieces, reading.any_hour, reading.route]
     losses = [s.loss_bps for s in counted if isinstance(s, Sale) and enough(s, policy)]
     losses.append(0 if reading.crowd is None else reading.crowd.loss_bps)
-    return max([_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps), *losses])
+    return max([bps_or_zero(reading.fees_bps), bps_or_zero(reading.first_tax_bps), *losses])
 
 
 def at_once_bps(reading: VenueReading) -> int:
     """The most that is lost at once: of all of it, of the small round trip, and by a launch's first tax."""
     full_bps = reading.full.loss_bps if isinstance(reading.full, Sale) else 0
-    return max(full_bps, _bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps))
+    return max(full_bps, bps_or_zero(reading.fees_bps), bps_or_zero(reading.first_tax_bps))
 
 
 def find_later_loss(reading: VenueReading, loss_bps: int) -> Literal["an hour", "a day"] | None:
@@ -159,8 +159,14 @@ def find_later_loss(reading: VenueReading, loss_bps: int) -> Literal["an hour", 
     return None
 
 
-def _bps_or_zero(figure: int | Missing | None) -> int:
+def bps_or_zero(figure: int | Missing | None) -> int:
+    """The figure; 0 where it is not known."""
     return figure if isinstance(figure, int) else 0
+
+
+def is_lost_between_pools(reading: VenueReading) -> bool:
+    """True where what is bought on the cheapest venue loses more here than the price impact."""
+    return bps_or_zero(reading.cross_venue_loss_bps) > bps_or_zero(reading.impact_bps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +186,7 @@ class LossParts:
 
 def pool_fee_of(reading: VenueReading) -> int:
     """The pool's fee; 0 where it is not known."""
-    return _bps_or_zero(reading.pool_fee_bps)
+    return bps_or_zero(reading.pool_fee_bps)
 
 
 def split(fee_like: int, impact_bps: int, pool_fee_bps: int) -> LossParts:
@@ -190,7 +196,7 @@ def split(fee_like: int, impact_bps: int, pool_fee_bps: int) -> LossParts:
 
 def parts(reading: VenueReading, policy: Policy) -> LossParts:
     """The worst loss of a venue that takes the sell, in parts. A cross-venue loss counts as price impact."""
-    impact = max(_bps_or_zero(reading.impact_bps), _bps_or_zero(reading.cross_venue_loss_bps))
+    impact = max(bps_or_zero(reading.impact_bps), bps_or_zero(reading.cross_venue_loss_bps))
     return split(fee_like_bps(reading, policy), impact, pool_fee_of(reading))
 
 

@@ -15,7 +15,7 @@ from .evidence import Evidence, Missing
 from .missing_pieces import gaps, possible_codes
 from .owner_calls import owner_sentence
 from .sales import Sale
-from .venue_code import Level, best_venue, code_of, tie_order
+from .venue_code import Level, best_venue, code_of, is_lost_between_pools, tie_order
 from .venue_reading import VenueReading, read_venue
 
 CODES = (
@@ -45,6 +45,12 @@ class Judgement:
     readings: tuple[VenueReading, ...]
     best: int | None
     missing: Missing | None = None
+
+    def depends_on_size(self) -> bool:
+        """True where the price impact of the check's own size decides: a smaller trade loses less."""
+        if self.verdict.code != "thin_pool" or self.best is None:
+            return False
+        return not is_lost_between_pools(self.readings[self.best])
 
 
 @dataclass(frozen=True, slots=True)

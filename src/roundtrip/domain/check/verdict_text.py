@@ -18,13 +18,16 @@ from .crowd_text import (
     victims_text,
 )
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
+from .price import size_wei
 from .refusals import NO_REASON, POOL_GOT_LESS, REASON_WITHHELD, ROUTER_REASONS, TRANSFER_REFUSED
 from .sales import Sale
 from .venue_code import (
     at_once_bps,
+    bps_or_zero,
     enough,
     fee_like_bps,
     find_later_loss,
+    is_lost_between_pools,
     parts,
     sells_at_some_hours_only,
     sells_by_second_route_only,
@@ -36,6 +39,7 @@ from .venue_code import (
 from .venue_reading import VenueReading, largest_rounded
 
 NO_POOL = "No v3 or v4 pool trades this token."
+NO_STANDARD_POOL = "No standard v3 or v4 pool trades this token."
 _STANDARD_ONLY = "Only the standard pools were checked."
 
 _NODE_FAULT_LENGTH = 240
@@ -81,7 +85,8 @@ def _venue_sentence(
     code: str, index: int | None, evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> str:
     if code == "no_pool":
-        return _between_venues_text(evidence, policy) or NO_POOL
+        no_pool = NO_POOL if evidence.candidates_complete else NO_STANDARD_POOL
+        return _between_venues_text(evidence, policy) or no_pool
     count = sum(reading.status != "absent" for reading in readings)
     pools = "Its only pool" if count == 1 else f"None of its {count} pools"
     if code == "empty_pool":
@@ -138,7 +143,7 @@ def _later_text(code: str, reading: VenueReading) -> str:
     tax that falls with time."""
     if code not in ("toll_pool", "high_fees", "heavy_fees"):
         return ""
-    now_bps = min(_full_loss_bps(reading), _bps_or_zero(reading.fees_bps))
+    now_bps = min(_full_loss_bps(reading), bps_or_zero(reading.fees_bps))
     for when, later in (("an hour", reading.hour), ("a day", reading.day)):
         if isinstance(later, Sale) and later.whole and 2 * later.loss_bps < now_bps:
             return f"; a sell {when} after the buy {_loss_text(later.loss_bps)}"
@@ -156,7 +161,7 @@ def _trap_beside_text(
     """Names the venue on which a buy brings most, where it takes no sell or a sell loses much more; code
     thin_pool says the former itself."""
     reading = readings[index]
-    if reading.trap_beside is None or (code == "thin_pool" and _is_lost_between_pools(reading)):
+    if reading.trap_beside is None or (code == "thin_pool" and is_lost_between_pools(reading)):
         return ""
     venue, trap = evidence.venues[reading.trap_beside].venue, readings[reading.trap_beside]
     pool = venue.pool or venue.pool_id
@@ -170,10 +175,6 @@ def _trap_beside_text(
         return beside
     large = format_eth(policy.large_wei)
     return f"{beside}, and what {large} buys there loses {format_percent(large_bps)} here"
-
-
-def _is_lost_between_pools(reading: VenueReading) -> bool:
-    return _bps_or_zero(reading.cross_venue_loss_bps) > _bps_or_zero(reading.impact_bps)
 
 
 def is_between_venues(evidence: Evidence) -> bool:
@@ -380,15 +381,16 @@ def _cost_text(
     if code == "toll_pool":
         subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
         return f"{subject} keeps {format_percent(losses.pool_fee_bps)} of a round trip for itself"
-    if code == "thin_pool" and _is_lost_between_pools(reading):
-        lost_bps = _bps_or_zero(reading.cross_venue_loss_bps)
+    if code == "thin_pool" and is_lost_between_pools(reading):
+        lost_bps = bps_or_zero(reading.cross_venue_loss_bps)
         other = f"selling it on the other loses {format_percent(lost_bps)}"
         if lost_bps >= BPS:
             other = "what you buy there does not sell on the other either"
         return f"The cheapest pool to buy it on accepts no sell; {other}"
     if code == "thin_pool":
         impact = format_percent(losses.impact_bps)
-        return f"The pool is thin: at this size your money buys {impact} fewer tokens than in a small buy"
+        paid = format_eth(size_wei(reading.size or "probe", policy))
+        return f"The pool is thin: {paid} buys {impact} fewer tokens for its money than a small buy"
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
         when = find_later_loss(reading, worst)
@@ -415,10 +417,6 @@ def keeps_text(evidence: Evidence, venue: Venue, readings: tuple[VenueReading, .
 
 def _full_loss_bps(reading: VenueReading) -> int:
     return reading.full.loss_bps if isinstance(reading.full, Sale) else 0
-
-
-def _bps_or_zero(figure: object) -> int:
-    return figure if isinstance(figure, int) else 0
 
 
 def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
@@ -478,7 +476,8 @@ def _crowd_clause(venue: VenueEvidence, reading: VenueReading) -> str:
     """``; a sell ... is refused``, where wallets of the crowd got different results; else empty."""
     if reading.crowd is None:
         return ""
-    clause = differing_text(reading.crowd, venue.venue.traits.second_route) or looked_text(reading.crowd)
+    route = venue.venue.traits.second_route
+    clause = differing_text(reading.crowd, route) or looked_text(reading.crowd, route)
     return f"; {clause}" if clause else ""
 
 

@@ -158,7 +158,8 @@ class Party:
 class TokenDepth:
     """The depth of a token's venues, the venue of the check first. ``unread``: why positions are not known;
     empty: they are. ``absence``: the sentence that says why there are no pools; empty: it trades in none.
-    ``money_bps``: like the totals, of the quote that known positions hold, in range or not."""
+    ``money_bps``: like the totals, of the quote that known positions hold, in range or not. Where none of it
+    is in range, a position counts with all its liquidity, since the next trade may reach it."""
 
     pools: tuple[PoolDepth, ...]
     unread: str = ""
@@ -172,34 +173,49 @@ class TokenDepth:
         pools = tuple(pools)
         return cls(pools, unread, _totals_bps(pools), absence, _money_bps(pools))
 
+    def is_out_of_range(self) -> bool:
+        """True where the price of none of the pools is within a position."""
+        return not any(pool.worth_wei or pool.liquidity for pool in self.pools)
+
     def free_parties(self) -> tuple[Party, ...]:
         """Wallets that can withdraw something now that is active or holds money, the largest first, with all
-        that they can withdraw."""
+        that they can withdraw; where nothing is in range, anything."""
         held: dict[Address, list[tuple[PoolDepth, HeldPosition]]] = {}
         for pool in self.pools:
             for position in pool.positions:
                 if position.withdrawal is not None:
                     held.setdefault(position.withdrawal.wallet, []).append((pool, position))
-        whole_wei, money_wei = max(1, self._whole_wei()), max(1, _whole_money_wei(self.pools))
+        money_wei, is_idle = max(1, _whole_money_wei(self.pools)), self.is_out_of_range()
         parties = [
             Party(
                 wallet,
-                sum(pool.worth_of(position) for pool, position in positions) * BPS // whole_wei,
+                self._share_bps(positions),
                 tuple(positions),
                 sum(position.money_wei for _, position in positions) * BPS // money_wei,
             )
             for wallet, positions in held.items()
-            if any(position.active_liquidity() or position.money_wei for _, position in positions)
+            if is_idle or any(position.active_liquidity() or position.money_wei for _, position in positions)
         ]
         return tuple(sorted(parties, key=lambda party: (-party.largest_bps(), party.wallet)))
 
-    def _whole_wei(self) -> int:
-        return sum(pool.worth_wei or 0 for pool in self.pools)
+    def _share_bps(self, positions: Iterable[tuple[PoolDepth, HeldPosition]]) -> int:
+        if self.is_out_of_range():
+            whole = sum(held.position.liquidity for pool in self.pools for held in pool.positions)
+            return sum(held.position.liquidity for _, held in positions) * BPS // max(1, whole)
+        whole_wei = sum(pool.worth_wei or 0 for pool in self.pools)
+        return sum(pool.worth_of(held) for pool, held in positions) * BPS // max(1, whole_wei)
 
 
 def _totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
     whole_wei = sum(pool.worth_wei or 0 for pool in pools)
     parts_wei: dict[HeldBy, int] = dict.fromkeys(HELD_BY, 0)
+    if not any(pool.worth_wei or pool.liquidity for pool in pools):
+        for held in (held for pool in pools for held in pool.positions):
+            parts_wei[held.held_by] += held.position.liquidity
+        if any(pool.is_curve for pool in pools):
+            parts_wei["launchpad"] += max(1, sum(parts_wei.values()))
+        whole_wei = sum(parts_wei.values())
+        return {status: part * BPS // max(1, whole_wei) for status, part in parts_wei.items()}
     for pool in pools:
         if pool.is_curve:
             parts_wei["launchpad"] += pool.worth_wei or 0

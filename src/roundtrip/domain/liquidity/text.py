@@ -52,8 +52,8 @@ def describe(
 ) -> tuple[str, ...]:
     """The sentences, the one that matters most first."""
     if not depth.pools:
-        return (depth.absence or "It trades in no pool, so there is no liquidity to withdraw.",)
-    if not any(pool.worth_wei or pool.liquidity for pool in depth.pools):
+        return (depth.absence or "No v3 or v4 pool trades it, so there is no liquidity to withdraw.",)
+    if depth.is_out_of_range() and not any(depth.totals_bps.values()):
         return ("Its pools have no liquidity in range.",)
     dangers = _dangers(depth, exit_after, tags)
     if not dangers:
@@ -137,6 +137,8 @@ def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[
 
 def _kept_sentences(depth: TokenDepth) -> list[str]:
     totals, texts = depth.totals_bps, list[str]()
+    if depth.is_out_of_range() and not any(pool.is_curve for pool in depth.pools):
+        texts.append("None of it is in range at the price now: the next trade may reach it.")
     is_apart = any(bps > totals[held_by] + _APART_BPS for held_by, bps in depth.money_bps.items())
     liquidity = "the liquidity in range" if is_apart else "the liquidity"
     if totals["burned"]:

@@ -31,7 +31,7 @@ from roundtrip.domain.check.venue_code import (
     takes_sells,
 )
 from roundtrip.domain.check.venue_reading import VenueReading, read_venue
-from roundtrip.domain.check.verdict import Verdict
+from roundtrip.domain.check.verdict import Judgement
 
 LEVELS: Mapping[str, Level] = MappingProxyType(
     {
@@ -492,12 +492,14 @@ def _judge_changes(
     return TradeOutcome("ok", unpriced=changed.spent and changed.lost_bps is None)
 
 
-def refusal_code(code: str, check: Verdict) -> str | None:
+def refusal_code(code: str, checked: Judgement) -> str | None:
     """The code that a buy is refused with; None: it may be prepared. Refused are tokens that cannot be sold,
-    lose half, are a trap according to a check, or have no proven sell."""
+    lose half, are a trap according to a check, or have no proven sell. A pool that is thin for the check's
+    size may be none for the buy's."""
+    check = checked.verdict
     if code in ("cannot_sell", "heavy_loss"):
         return code
-    if check.level == "danger":
+    if check.level == "danger" and not checked.depends_on_size():
         return "cannot_sell" if check.code == "cannot_sell" else "heavy_loss"
     if code in ("unproven", "no_route") or check.level == "unknown":
         return "unproven"

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec.structs import replace
 
-from roundtrip.chain.simulate.legs import size_wei
 from roundtrip.chain.simulate.probe_plans import main_wallet, measured_wallet
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_amount, format_count, format_eth
@@ -29,7 +28,7 @@ from roundtrip.domain.check.evidence import (
     VenueEvidence,
 )
 from roundtrip.domain.check.owner_calls import lost_bps
-from roundtrip.domain.check.price import quote_decimals
+from roundtrip.domain.check.price import quote_decimals, size_wei
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS

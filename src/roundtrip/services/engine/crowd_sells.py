@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
 from roundtrip.chain.simulate.crowd_plans import Attempt, CrowdTrader, Member, part_attempts
-from roundtrip.chain.simulate.legs import VenuePlace, size_wei
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.probe_plans import main_wallet
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.policy import Policy
@@ -29,6 +29,7 @@ from roundtrip.domain.check.evidence import (
     Size,
     TradeOutcome,
 )
+from roundtrip.domain.check.price import size_wei
 from roundtrip.domain.check.refusals import POOL_GOT_LESS
 from roundtrip.domain.check.sales import Sale
 

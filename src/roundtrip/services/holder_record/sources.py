@@ -234,7 +234,8 @@ async def _find_start_block(ctx: Context, source: TokenSource) -> BlockRef:
     if first_log_block is None:
         raise ServiceFull(
             "holders_no_archive",
-            "This token is older than the index, and no node of this service keeps its first transfers.",
+            "We found no transfer of this token: it has sent none yet, or no node of this service keeps the "
+            "first.",
             _NO_ARCHIVE_RETRY_S,
         )
     return first_log_block

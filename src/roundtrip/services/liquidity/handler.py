@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BPS, Address
@@ -56,7 +57,7 @@ async def read_liquidity(ctx: Context, params: TokenParams) -> UseCaseAnswer[Liq
     head, _ = await head_of_index(ctx)
     indexed = await _read_indexed(ctx, token)
     found, record = await at_once(
-        find_liquidity(ctx, head, token, indexed, meter),
+        _find_at_newest(ctx, head, token, indexed, meter),
         read_holders(ctx, token, holders_to_tag(indexed, ctx.contracts), of_holders),
     )
     meter.add(of_holders)
@@ -65,7 +66,13 @@ async def read_liquidity(ctx: Context, params: TokenParams) -> UseCaseAnswer[Liq
     own_tags = await _read_tags(ctx, found)
     tags, tags_complete = join_tags(own_tags, record, accounts_to_tag(_accounts(found), ctx.contracts))
     answer = present_liquidity(found, tags, ctx, tags_complete)
-    return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms, meter=meter, block=found.head.block.number)
+    return UseCaseAnswer(
+        answer,
+        ctx.policy.answer_ttl_ms,
+        meter=meter,
+        block=found.head.block.number,
+        is_absence=not found.depth.pools,
+    )
 
 
 async def check_with_liquidity(
@@ -136,8 +143,18 @@ def _leaving_of(depth: TokenDepth) -> LeavingLiquidity | None:
 
 async def _find(ctx: Context, token: Address, meter: Meter) -> tuple[LiquidityFindings, Tags]:
     head, _ = await head_of_index(ctx)
-    found = await find_liquidity(ctx, head, token, await _read_indexed(ctx, token), meter)
+    found = await _find_at_newest(ctx, head, token, await _read_indexed(ctx, token), meter)
     return found, await _read_tags(ctx, found)
+
+
+async def _find_at_newest(
+    ctx: Context, head: ChainHead, token: Address, indexed: TokenPositions | None, meter: Meter
+) -> LiquidityFindings:
+    """The findings at the head; where there is no pool, at the node's newest block. Raises NodeFault."""
+    found = await find_liquidity(ctx, head, token, indexed, meter)
+    if found.depth.pools or (newest := await ctx.heads.refresh()).block == head.block:
+        return found
+    return await find_liquidity(ctx, newest, token, indexed, meter)
 
 
 async def _read_indexed(ctx: Context, token: Address) -> TokenPositions | None:
@@ -181,7 +198,7 @@ def _accounts(found: LiquidityFindings) -> list[Address]:
 def present_liquidity(found: LiquidityFindings, tags: Tags, ctx: Context, tags_complete: bool) -> Liquidity:
     """The answer."""
     depth, bought = found.depth, found.bought
-    has_any = any(pool.liquidity or pool.worth_wei for pool in depth.pools)
+    has_any = not depth.is_out_of_range() or any(depth.totals_bps.values())
     return Liquidity(
         text=" ".join(describe(depth, found.exit_after, tags)),
         address=bought.run.token,

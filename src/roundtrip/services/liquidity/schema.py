@@ -151,7 +151,7 @@ class Liquidity(msgspec.Struct, frozen=True, rename="camel"):
     chain_id: ChainId
     block: Annotated[int, says("The block at which everything was read and simulated.")]
     checked_at: Annotated[datetime, says("When.")]
-    totals: Annotated[LiquidityTotals | None, says("null: there is no liquidity in range.")]
+    totals: Annotated[LiquidityTotals | None, says("null: we know of no liquidity in its pools.")]
     if_it_left: Annotated[
         ExitAfterLeaving | None, says("null: nobody is known who can withdraw any now, in or out of range.")
     ]

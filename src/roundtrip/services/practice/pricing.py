@@ -247,7 +247,7 @@ def _verdict(builder: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVe
     """Whether the bought tokens could be sold straight back, and the verdict of that sell."""
     assert final.exit is not None
     checked = short_check(final.evidence, final.judgement, builder.ctx.policy)
-    refused = refusal_code(final.exit.code, final.judgement.verdict)
+    refused = refusal_code(final.exit.code, final.judgement)
     code = refused or final.exit.code
     text = sentence(builder, final, checked, refused)
     level = level_of(code, final.exit)

@@ -19,7 +19,7 @@ from roundtrip.domain.check.refusals import PULL_REASONS, REASON_WITHHELD, ROUTE
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.domain.check.verdict_text import NO_POOL, RESCUED, other_pools_text
+from roundtrip.domain.check.verdict_text import NO_POOL, NO_STANDARD_POOL, RESCUED, other_pools_text
 from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
 from roundtrip.domain.trade.text import is_withheld
 from roundtrip.services.engine.buy_round import BuyRoundResult
@@ -64,7 +64,7 @@ def check_tradable(side: Side, token: BuyRoundResult) -> None:
     others = token.candidates
     if others.other_pools and not existing:
         raise CallerFault("no_route", other_pools_text(others.other_pools, others.others))
-    raise CallerFault("no_route", NO_POOL)
+    raise CallerFault("no_route", NO_POOL if others.complete else NO_STANDARD_POOL)
 
 
 def decimals_of(token: BuyRoundResult) -> int:

@@ -177,21 +177,28 @@ def _small_buy(trial: VenueTrial) -> CompletedBuy | Missing | None:
 
 
 def worth_wei(check: BuyRoundResult, raw: int) -> int | None:
-    """The cost of an amount of a token on the pinned block: the lowest of the venues that fill the largest
-    size of the check. The lowest is safe: a seller far below the price pays for that. None where no venue
-    sells it, or its quote has no price."""
+    """What the pool of a venue asks for an amount of a token on the pinned block, without what the token takes
+    of a buy: the lowest of the venues that fill the largest size of the check. The lowest is safe: a seller
+    far below the price pays for that. None where no venue sells it, or its quote has no price."""
     market = check.run.setting.market
     for size in MAIN_SIZES:
         prices_wei = []
         for trial in check.data.venues:
             buy = trial.completed_buy(size)
             if trial.main_size() == size and buy is not None:
-                quote = trial.place.venue.quote
-                wei = quote_in_wei(buy.paid_raw * raw // buy.received_raw, quote, market)
-                prices_wei += [] if wei is None else [wei]
+                price_wei = quote_in_wei(_asks_raw(trial, buy, raw), trial.place.venue.quote, market)
+                prices_wei += [] if price_wei is None else [price_wei]
         if prices_wei:
             return min(prices_wei)
     return None
+
+
+def _asks_raw(trial: VenueTrial, main: CompletedBuy, raw: int) -> int:
+    """By the smallest buy that brings as much: a larger one moves the price further."""
+    given_raw = max(main.received_raw, trial.main_given_raw if trial.main_size() == "probe" else 0)
+    buys = (trial.completed_buy(size) for size in _SMALL_SIZES)
+    near = next((buy for buy in buys if buy is not None and buy.received_raw >= raw), main)
+    return near.paid_raw * raw * main.received_raw // (near.received_raw * given_raw)
 
 
 def _is_closed(way: SellWay, cells: tuple[ProbeCell, ...]) -> bool:

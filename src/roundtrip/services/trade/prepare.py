@@ -374,7 +374,7 @@ def present(builder: TradeBuilder, final: FinalRun) -> PreparedTrade:
     now_s = ctx.now_s()
     checked = short_check(final.evidence, final.judgement, ctx.policy)
     code = _code(builder, final)
-    refused = refusal_code(code, final.judgement.verdict) if builder.side == "buy" else None
+    refused = refusal_code(code, final.judgement) if builder.side == "buy" else None
     name = pays(venue)
     assert name is not None
     return PreparedTrade(

@@ -6,12 +6,13 @@ from typing import get_args
 
 import pytest
 
-from roundtrip.chain.simulate.legs import VenuePlace, size_raw, size_wei
+from roundtrip.chain.simulate.legs import VenuePlace, size_raw
 from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_block
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import MarketRates, Missing, Probe, QuoteHop, Size
+from roundtrip.domain.check.price import size_wei
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.venues import abi, amm_v3, erc20
 from unit.chain.samples import ENVIRONMENT

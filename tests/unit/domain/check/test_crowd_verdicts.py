@@ -15,6 +15,7 @@ from roundtrip.domain.check.evidence import (
     Missing,
     Probe,
     ProbeCell,
+    RefusedCall,
     VenueEvidence,
 )
 from roundtrip.domain.check.verdict import Verdict, judge
@@ -61,8 +62,13 @@ def only(cause: Difference, outcome: CellOutcome, met: object = PAUSED) -> Evide
             crowd(trade(NO_BUY)),
             "; 19 of 20 test wallets sold it within a day, too (1.9 eth together), and 1 could not trade",
         ),
+        (
+            crowd(trade(RefusedCall("sell", "CurrencyNotSettled", 1), way="second route")),
+            "; 19 of 20 test wallets sold it within a day, too (2 eth together), and 1 could not through "
+            "Permit2 and the Universal Router: it takes no taxed token",
+        ),
     ],
-    ids=["no crowd", "left out", "sound", "no buy"],
+    ids=["no crowd", "left out", "sound", "no buy", "settled short"],
 )
 def test_a_crowd_that_met_nothing_else_says_how_far_it_looked(known: Crowd | None, looked: str) -> None:
     assert code_and_level(checked(known)) == ("ok", "ok")

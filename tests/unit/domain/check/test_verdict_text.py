@@ -160,6 +160,8 @@ def test_what_was_not_looked_at_is_said_only_where_venues_decided() -> None:
     assert narrow in says(replace(evidence(venue()), candidates_complete=False))
     assert narrow not in says(evidence(venue()))
     assert narrow not in says(replace(SAID["no_contract"][0], candidates_complete=False))
+    no_pool = replace(SAID["no_pool"][0], candidates_complete=False)
+    assert says(no_pool) == f"No standard v3 or v4 pool trades this token. {narrow}"
 
 
 # --- strangers' words -----------------------------------------------------------------------------

@@ -121,7 +121,20 @@ def test_a_time_beyond_all_dates_is_the_last_one() -> None:
 
 def test_tokens_without_a_pool_or_without_depth() -> None:
     assert describe(TokenDepth.of([]), None, {}) == (
-        "It trades in no pool, so there is no liquidity to withdraw.",
+        "No v3 or v4 pool trades it, so there is no liquidity to withdraw.",
     )
     assert describe(TokenDepth.of([], absence="There is none."), None, {}) == ("There is none.",)
     assert describe(TokenDepth.of([pool(0, 0)]), None, {}) == ("Its pools have no liquidity in range.",)
+    new_curve = TokenDepth.of([pool(0, 0, is_curve=True)])
+    assert describe(new_curve, None, {})[1:] == ("The launchpad keeps 100.00 % of the liquidity.",)
+
+
+def test_who_can_withdraw_what_is_out_of_range_is_said() -> None:
+    free, burned = held(30, "free", _WALLET, is_active=False), held(10, "burned", is_active=False)
+    depth = TokenDepth.of([pool(0, 0, free, burned)])
+    assert describe(depth, _exit(depth, 10_000), {_WALLET: ("deployer",)}) == (
+        "One wallet, the deployer's, can withdraw 75.00 % of the liquidity at any moment; you would then get "
+        "0.00 % of your money back.",
+        "None of it is in range at the price now: the next trade may reach it.",
+        "25.00 % of the liquidity is at a burn address.",
+    )

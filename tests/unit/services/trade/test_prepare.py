@@ -17,7 +17,8 @@ from roundtrip.chain.wallet.calls import Pair
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import Quote, Venue, VenueKind
-from roundtrip.domain.check.verdict import Verdict
+from roundtrip.domain.check.venue_reading import VenueReading
+from roundtrip.domain.check.verdict import Judgement, Verdict
 from roundtrip.domain.trade.judge import LEVELS, refusal_code
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.rehearsal.final_run import FinalRun
@@ -58,7 +59,7 @@ CHECKS = {
 def test_what_is_refused(code: str, check: str) -> None:
     """Refused exactly where it cannot be sold, loses half, a check says danger, or nothing is proven."""
     checked, level = CHECKS[check]
-    came = refusal_code(code, Verdict(checked, level, ""))  # type: ignore[arg-type]
+    came = refusal_code(code, Judgement(Verdict(checked, level, ""), (), None))  # type: ignore[arg-type]
     proven = code in ("ok", "high_loss", "nothing_received", "tx_reverts")
     assert (came is None) is (proven and level in ("ok", "warn"))
     if code in ("cannot_sell", "heavy_loss"):
@@ -68,6 +69,16 @@ def test_what_is_refused(code: str, check: str) -> None:
     elif came is not None:
         assert came == "unproven"
     assert came is None or LEVELS[came] in ("danger", "unknown")
+
+
+@pytest.mark.parametrize(("lost_between_bps", "refused"), [(0, None), (9000, "heavy_loss")])
+def test_a_pool_that_is_thin_for_a_check_is_no_trap_for_a_small_buy(
+    lost_between_bps: int, refused: str | None
+) -> None:
+    reading = VenueReading("bought", 60, impact_bps=6000, cross_venue_loss_bps=lost_between_bps)
+    checked = Judgement(Verdict("thin_pool", "danger", ""), (reading,), 0)
+    assert refusal_code("ok", checked) == refused
+    assert refusal_code("heavy_loss", checked) == "heavy_loss"
 
 
 # --- amounts ---------------------------------------------------------------------------------------
