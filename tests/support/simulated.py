@@ -9,7 +9,7 @@ import msgspec
 
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.trade.simulate import simulate
-from roundtrip.services.trade.simulate_params import SentParams
+from roundtrip.services.trade.simulate_params import OwnFees, SentParams
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -71,11 +71,12 @@ async def simulated(
     fund: bool = False,
     gas: Sequence[int | None] = (),
     nonce: Sequence[int | None] = (),
+    fees: Sequence[OwnFees | None] = (),
 ) -> SimulatedAnswer:
     """These calls of this wallet: as one transaction where there is one, else as several calls. ``gas``,
-    ``nonce``: the limits and the nonces that the wallet sets."""
+    ``nonce``, ``fees``: those that the wallet sets."""
     sent = [{"to": one.to, "data": one.data, "value": str(one.value_wei)} for one in steps]
-    raw: dict[str, Any] = {"from": sender, "fund": fund, "gas": gas, "nonce": nonce}
+    raw: dict[str, Any] = {"from": sender, "fund": fund, "gas": gas, "nonce": nonce, "maxFeePerGas": fees}
     raw |= sent[0] if len(sent) == 1 else {"calls": sent}
     answered = await simulate(ctx, msgspec.convert(raw, SentParams))
     answer = msgspec.json.decode(msgspec.json.encode(answered.answer))

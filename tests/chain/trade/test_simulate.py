@@ -4,6 +4,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.trade.simulate_params import OwnFees
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.simulated import Strangers, approve, pay, simulated, transfer
@@ -29,8 +30,12 @@ async def test_plain_eth_is_spent_and_gas_is_told_apart(ctx: Context, wallet: Wa
     assert result.counted
 
 
+def wallet_nonce(rpc: SyncRpc, wallet: Wallet) -> int:
+    return int(rpc.call("eth_getTransactionCount", wallet.address, "latest"), 16)
+
+
 async def test_a_nonce_that_is_not_the_next_one_is_said(ctx: Context, rpc: SyncRpc, wallet: Wallet) -> None:
-    following = int(rpc.call("eth_getTransactionCount", wallet.address, "latest"), 16)
+    following = wallet_nonce(rpc, wallet)
     plain = await simulated(ctx, wallet.address, pay(SOMEBODY, ETH))
     right = await simulated(ctx, wallet.address, pay(SOMEBODY, ETH), nonce=[following])
     assert (right.text, right.trips) == (plain.text, plain.trips)
@@ -40,6 +45,22 @@ async def test_a_nonce_that_is_not_the_next_one_is_said(ctx: Context, rpc: SyncR
         f"{plain.text} Its nonce is {following + 9}, but {following} comes next: it waits until the wallet "
         "has used the nonces before it."
     )
+    assert late.level == "warn"
+
+
+async def test_what_the_chain_refuses_does_not_go_through(ctx: Context, rpc: SyncRpc, wallet: Wallet) -> None:
+    following, call = wallet_nonce(rpc, wallet), pay(wallet.address, ETH)
+    for refused in (
+        await simulated(ctx, wallet.address, call, nonce=[following - 1]),
+        await simulated(ctx, wallet.address, call, fees=[OwnFees(10**9, 2 * 10**9)]),
+        await simulated(ctx, wallet.address, call, gas=[100_000], fees=[OwnFees(2**63 - 1, None)]),
+    ):
+        assert (refused.code, refused.level) == ("tx_reverts", "warn")
+        assert refused.text.startswith("It would fail: ")
+        assert refused.answer["calls"] == [{"ok": False, "gasUsed": 0, "reverts": None}]
+    waits = await simulated(ctx, wallet.address, call, fees=[OwnFees(0, 0)])
+    assert (waits.code, waits.level) == ("ok", "warn")
+    assert waits.text.endswith("it waits until that falls.")
 
 
 async def test_eth_to_oneself_moves_nothing(ctx: Context, wallet: Wallet) -> None:

@@ -177,8 +177,8 @@ def _small_buy(trial: VenueTrial) -> CompletedBuy | Missing | None:
 
 
 def worth_wei(check: BuyRoundResult, raw: int) -> int | None:
-    """What the pool of a venue asks for an amount of a token on the pinned block, without what the token takes
-    of a buy: the lowest of the venues that fill the largest size of the check. The lowest is safe: a seller
+    """What a venue asks for an amount of a token on the pinned block, without what the token takes of a
+    buy: the lowest of the venues that fill the largest size of the check. The lowest is safe: a seller
     far below the price pays for that. None where no venue sells it, or its quote has no price."""
     market = check.run.setting.market
     for size in MAIN_SIZES:

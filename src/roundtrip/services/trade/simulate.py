@@ -62,7 +62,7 @@ from roundtrip.services.support.money import (
     symbol_of,
 )
 from roundtrip.services.trade.own_gas import describe_own_gas, run_with_own_gas
-from roundtrip.services.trade.own_nonce import describe_own_nonces
+from roundtrip.services.trade.own_sending import SendingFault, find_sending_fault
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import ApprovalAnswer, CallOutcomeAnswer, SellBack, Simulation
 from roundtrip.services.trade.touched_assets import (
@@ -135,10 +135,11 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
     try:
         head, places = await at_once(ctx.heads.read_now(), read_known_places(ctx, calls))
         case = _case(ctx, head, params, calls, places, meter)
-        nonces, beside = params.own_nonces(), Meter()
-        judged, nonce_text = await at_once(
-            _judge_calls(case), describe_own_nonces(ctx, head, wallet, nonces, beside)
+        nonces, fees, beside = params.own_nonces(), params.own_fees(), Meter()
+        judged, sending = await at_once(
+            _judge_calls(case), find_sending_fault(ctx, head, wallet, nonces, fees, beside)
         )
+        judged = _as_sent(judged, sending)
         # It ran beside the others: calls of its own, and no trip.
         meter.calls += beside.calls
     except NodeFault as fault:
@@ -147,7 +148,7 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
         return UseCaseAnswer(_unproven(ctx, wallet, fault), counted=counted, meter=meter)
     missing = judged.outcome.missing
     counted = missing is None or missing.fault != "node"
-    return UseCaseAnswer(_present(case, judged, nonce_text), counted=counted, meter=meter)
+    return UseCaseAnswer(_present(case, judged), counted=counted, meter=meter)
 
 
 def _case(
@@ -163,14 +164,15 @@ def _case(
     gas = GasBudget(ctx.policy.trade_gas_budget)
     return WalletCase(
         ctx, head, environment, setting, params.wallet(), calls, places, params.fund, meter, gas,
-        params.own_gas(),
+        params.own_gas(), params.own_fees(),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _JudgedCalls:
-    """The result of a simulation. ``short``: why the wallet cannot pay for the call ``short_at``. ``why``:
-    why a call fails, where its own reason does not say it."""
+    """The result of a simulation. ``short``: why the wallet cannot pay for the call ``short_at``, or the
+    chain refuses it. ``why``: why a call fails, where its own reason does not say it. ``waits``: why the
+    chain does not take the calls now; empty: it does."""
 
     outcome: TradeOutcome
     ran: RunResult | None
@@ -179,6 +181,17 @@ class _JudgedCalls:
     why: str | None = None
     evidence: Evidence | None = None
     tokens: int = 1
+    waits: str = ""
+
+
+def _as_sent(judged: _JudgedCalls, sending: SendingFault | None) -> _JudgedCalls:
+    """The result with the nonces and fees that the wallet sets."""
+    if sending is None:
+        return judged
+    if not sending.is_refused:
+        return replace(judged, outcome=replace(judged.outcome, warned=True), waits=sending.text)
+    text = f"It would fail: {sending.text[0].lower()}{sending.text[1:]}"
+    return _JudgedCalls(TradeOutcome("tx_reverts"), judged.ran, text, sending.number)
 
 
 async def _judge_calls(case: WalletCase) -> _JudgedCalls:
@@ -305,8 +318,11 @@ def _find_unpaid(case: WalletCase, result: RunResult, balance_wei: int) -> tuple
         zip(case.calls, result.calls, result.eth_changes_wei, strict=True)
     ):
         gas_wei = outcome.gas_used * result.gas_price_wei
-        if held_wei < call.value_wei + gas_wei:
-            held, needed = format_shortfall(held_wei, call.value_wei + gas_wei, ETH_DECIMALS)
+        asks_wei = call.value_wei + max(
+            gas_wei, case.asks_wei(number, outcome.gas_used, result.gas_price_wei)
+        )
+        if held_wei < asks_wei:
+            held, needed = format_shortfall(held_wei, asks_wei, ETH_DECIMALS)
             subject = "It" if len(case.calls) == 1 else f"Call {number + 1} of {len(case.calls)}"
             sentence = f"{subject} would fail: the wallet holds {held} eth and needs {needed}, gas included."
             return number, sentence
@@ -407,8 +423,7 @@ def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
     )
 
 
-def _present(case: WalletCase, judged: _JudgedCalls, nonce_text: str) -> Simulation:
-    """``nonce_text``: the sentence about the wallet's own nonces; it ends the text."""
+def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
     ctx, result, outcome = case.ctx, judged.ran, judged.outcome
     # Calls that the wallet cannot pay for move nothing.
     moves = result is not None and judged.short is None
@@ -416,7 +431,7 @@ def _present(case: WalletCase, judged: _JudgedCalls, nonce_text: str) -> Simulat
     check = None
     if evidence is not None:
         check = short_check(evidence, judge(evidence, ctx.policy), ctx.policy)
-    text = f"{_text(case, judged, check)} {nonce_text}".rstrip()
+    text = f"{_text(case, judged, check)} {judged.waits}".rstrip()
     return Simulation(
         chain_id=ctx.chain_id,
         block=case.head.block.number,

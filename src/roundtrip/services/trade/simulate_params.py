@@ -31,6 +31,13 @@ ValueField = Annotated[
 ]
 
 
+class OwnFees(msgspec.Struct, frozen=True):
+    """The most that a wallet pays for a unit of gas, and its tip within that, in wei; None: it names none."""
+
+    most_wei: int | None
+    tip_wei: int | None
+
+
 class CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call of several."""
 
@@ -72,14 +79,19 @@ class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The nonce that the wallet sets for each call, in order; empty: for none."""
         return ()
 
+    def own_fees(self) -> tuple[OwnFees | None, ...]:
+        """The fees that the wallet sets for each call, in order; empty: for none."""
+        return ()
+
 
 class SentParams(SimulateParams, frozen=True, forbid_unknown_fields=True):
     """The same as a wallet's own transaction objects give it. ``gas``: the gas limit of each call, in order;
-    None: the object names none. ``nonce``: likewise. They are no parameters that are listed: wallets write
-    them."""
+    None: the object names none. ``nonce`` and ``fees``: likewise. They are no parameters that are listed:
+    wallets write them."""
 
     gas: tuple[int | None, ...] = ()
     nonce: tuple[int | None, ...] = ()
+    fees: tuple[OwnFees | None, ...] = msgspec.field(default=(), name="maxFeePerGas")
 
     def own_gas(self) -> tuple[int | None, ...]:
         """The gas limit that the wallet sets for each call."""
@@ -88,6 +100,10 @@ class SentParams(SimulateParams, frozen=True, forbid_unknown_fields=True):
     def own_nonces(self) -> tuple[int | None, ...]:
         """The nonce that the wallet sets for each call."""
         return self.nonce
+
+    def own_fees(self) -> tuple[OwnFees | None, ...]:
+        """The fees that the wallet sets for each call."""
+        return self.fees
 
 
 def _call(to: str, data: str, value: str) -> Call:

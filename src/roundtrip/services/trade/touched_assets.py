@@ -23,6 +23,7 @@ from roundtrip.domain.check.evidence import Environment, Missing
 from roundtrip.domain.trade.judge import RunResult
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.trade.simulate_params import OwnFees
 from roundtrip.store.check.token_index import IndexedPlace, read_places
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call, Contracts
@@ -244,7 +245,7 @@ class GasBudget:
 @dataclass(frozen=True, slots=True)
 class WalletCase:
     """One wallet's calls. ``environment`` is a block like the next one, with the wallet in it. ``own_gas``:
-    the gas limit that the wallet sets for each call; empty: for none."""
+    the gas limit that the wallet sets for each call; empty: for none. ``own_fees``: likewise."""
 
     ctx: Context
     head: ChainHead
@@ -257,6 +258,15 @@ class WalletCase:
     meter: Meter
     gas: GasBudget
     own_gas: tuple[int | None, ...] = ()
+    own_fees: tuple[OwnFees | None, ...] = ()
+
+    def asks_wei(self, number: int, gas_used: int, gas_price_wei: int) -> int:
+        """What a wallet must hold for the gas of a call: its own limit at its own highest fee, where it sets
+        them."""
+        limit = self.own_gas[number] if self.own_gas else None
+        fees = self.own_fees[number] if self.own_fees else None
+        price_wei = fees.most_wei if fees is not None and fees.most_wei is not None else gas_price_wei
+        return (gas_used if limit is None else limit) * price_wei
 
     def first_gas(self) -> int:
         """The gas limit of one call when the calls are first run."""

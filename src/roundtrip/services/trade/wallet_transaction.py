@@ -10,7 +10,7 @@ _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}|[0-9]{1,78}", re.ASCII)
 _FEES = ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
 _LIMITS = ("gas", "nonce")
 _MAX_LIMIT = 2**63 - 1
-"""No block has so much gas, and no wallet so many transactions."""
+"""No block has so much gas, no wallet so many transactions, and nobody pays so much for a unit of gas."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _KEY = re.compile(r"0x[0-9a-fA-F]{64}")
 _TYPES = (0, 1, 2)
@@ -18,9 +18,10 @@ _TYPES = (0, 1, 2)
 
 
 def read_wallet_transaction(raw: Mapping[str, object], chain_id: int | None) -> Mapping[str, object]:
-    """The parameters with ``input`` as ``data``, without what only the sending needs: fees, type, access
-    list, chain. ``gas`` and ``nonce`` become lists of one number for each call. Checks their form, and that
-    the chain is ``chain_id`` (None: any); also in each of ``calls``. Raises ParamFault (bad_input)."""
+    """The parameters with ``input`` as ``data``, without what only the sending needs: type, access list,
+    chain. ``gas`` and ``nonce`` become lists of one number for each call, ``maxFeePerGas`` one of what it
+    pays for a unit of gas. Checks their form, and that the chain is ``chain_id`` (None: any); also in each of
+    ``calls``. Raises ParamFault (bad_input)."""
     read, own = _read_one(raw, chain_id, "")
     calls = raw.get("calls")
     numbers = [own]
@@ -31,11 +32,19 @@ def read_wallet_transaction(raw: Mapping[str, object], chain_id: int | None) -> 
         of_calls = [each.get(name) for each in numbers]
         if not set(of_calls) <= {None}:
             read[name] = of_calls
-    return read
+    fees = [_read_fees(each) for each in numbers]
+    return {**read, "maxFeePerGas": fees} if any(fees) else read
 
 
 _Numbers = dict[str, int | None]
-"""The gas limit and the nonce of a call; None, or absent: it names none."""
+"""The gas limit, the nonce and the fees of a call; None, or absent: it names none."""
+
+
+def _read_fees(own: _Numbers) -> dict[str, int | None] | None:
+    """Of a transaction that the chain has, wallets show what it paid as ``gasPrice`` beside its bound."""
+    most_wei, tip_wei = own.get("maxFeePerGas"), own.get("maxPriorityFeePerGas")
+    most_wei = own.get("gasPrice") if most_wei is None else most_wei
+    return None if most_wei is None and tip_wei is None else {"most_wei": most_wei, "tip_wei": tip_wei}
 
 
 def _read_call(call: object, chain_id: int | None, place: str) -> tuple[object, _Numbers]:
@@ -47,9 +56,7 @@ def _read_one(
 ) -> tuple[dict[str, object], _Numbers]:
     """The call, and its numbers."""
     rest = dict(raw)
-    own = {name: _read_quantity(rest.pop(name, None), place + name) for name in _LIMITS}
-    for name in _FEES:
-        _read_quantity(rest.pop(name, None), place + name)
+    own = {name: _read_quantity(rest.pop(name, None), place + name) for name in (*_LIMITS, *_FEES)}
     kind = _read_quantity(rest.pop("type", None), f"{place}type")
     if kind is not None and kind not in _TYPES:
         raise ParamFault("bad_input", f'{place}type must be 0, 1 or 2, such as "0x2".')

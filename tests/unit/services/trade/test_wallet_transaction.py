@@ -9,8 +9,8 @@ from roundtrip.api.dispatch import read_params
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.base.errors import ParamFault
-from roundtrip.services.trade.own_nonce import compare_nonces
-from roundtrip.services.trade.simulate_params import SimulateParams
+from roundtrip.services.trade.own_sending import SendingFault, compare_fees, compare_nonces
+from roundtrip.services.trade.simulate_params import OwnFees, SimulateParams
 
 A, B = "0x" + "1" * 40, "0x" + "2" * 40
 SIMULATE = next(operation for operation in OPERATIONS if operation.name == "simulate_transaction")
@@ -37,7 +37,7 @@ def read(**given: Any) -> SimulateParams:
 def test_a_wallets_transaction_is_read() -> None:
     plain = read(**{"from": A, "to": B, "data": "0xd0e30db0", "value": "0x0"})
     assert plain.own_gas() == ()
-    limited = replace(plain, gas=(100_000,), nonce=(1,))
+    limited = replace(plain, gas=(100_000,), nonce=(1,), fees=(OwnFees(10**9, 0),))
     assert read(**SENT, data="0xd0e30db0") == limited
     assert read(**SENT, input="0xd0e30db0") == limited
     assert read(**SENT, data="0xD0E30DB0", input="0xd0e30db0").own_calls() == plain.own_calls()
@@ -45,7 +45,9 @@ def test_a_wallets_transaction_is_read() -> None:
         **{**SENT, "type": 0, "gasPrice": 7, "chainId": "4663", "nonce": None}, data="0xd0e30db0"
     ) == replace(limited, nonce=())
     assert read(**{**SENT, "chainId": 4663}, data="0xd0e30db0") == limited
-    assert read(**{**SENT, "gas": None}, data="0xd0e30db0") == replace(plain, nonce=(1,))
+    assert read(**{**SENT, "gas": None}, data="0xd0e30db0") == replace(limited, gas=())
+    priced = read(**{"from": A, "to": B, "gasPrice": 7, "maxPriorityFeePerGas": None})
+    assert priced.own_fees() == (OwnFees(7, None),)
     assert read(**{**SENT, "gas": 2**256}).own_gas() == (2**63 - 1,)
     assert read(**{**SENT, "nonce": 2**256}).own_nonces() == (2**63 - 1,)
 
@@ -53,24 +55,71 @@ def test_a_wallets_transaction_is_read() -> None:
 def test_so_are_calls() -> None:
     calls = [{"to": B, "input": "0x01", "gas": "0x1"}, {"to": B, "chainId": "0x1237", "nonce": 5}]
     plain = read(**{"from": A, "calls": [{"to": B, "data": "0x01"}, {"to": B}]})
-    assert (plain.own_gas(), plain.own_nonces()) == ((), ())
+    assert (plain.own_gas(), plain.own_nonces(), plain.own_fees()) == ((), (), ())
     limited = read(**{"from": A, "calls": calls, "chainId": "0x1237", "gas": 7})
     assert limited == replace(plain, gas=(1, None), nonce=(None, 5))
 
 
 @pytest.mark.parametrize(
-    ("nonces", "text"),
+    ("nonces", "fault"),
     [
-        ((4,), ""),
-        ((4, 5), ""),
-        ((None, 5), ""),
-        ((9,), "Its nonce is 9, but 4 comes next: it waits until the wallet has used the nonces before it."),
-        ((3,), "Its nonce is 3, but 4 comes next: the chain refuses a nonce that is used."),
-        ((4, 4), "The nonce of call 2 is 4, but 5 comes next: the chain refuses a nonce that is used."),
+        ((4,), None),
+        ((4, 5), None),
+        ((None, 5), None),
+        (
+            (9,),
+            SendingFault(
+                0,
+                "Its nonce is 9, but 4 comes next: it waits until the wallet has used the nonces before it.",
+            ),
+        ),
+        (
+            (3,),
+            SendingFault(
+                0, "Its nonce is 3, but 4 comes next: the chain refuses a nonce that is used.", True
+            ),
+        ),
+        (
+            (4, 4),
+            SendingFault(
+                1, "The nonce of call 2 is 4, but 5 comes next: the chain refuses a nonce that is used.", True
+            ),
+        ),
     ],
 )
-def test_a_nonce_out_of_turn_is_said(nonces: tuple[int | None, ...], text: str) -> None:
-    assert compare_nonces(nonces, 4) == text
+def test_a_nonce_out_of_turn_is_said(nonces: tuple[int | None, ...], fault: SendingFault | None) -> None:
+    assert compare_nonces(nonces, 4) == fault
+
+
+@pytest.mark.parametrize(
+    ("fees", "fault"),
+    [
+        ((), None),
+        ((None, OwnFees(None, 5)), None),
+        ((OwnFees(10**9, 10**9),), None),
+        (
+            (OwnFees(10**9 - 1, None),),
+            SendingFault(
+                0,
+                "Its highest fee is 0.9999 gwei for a unit of gas, below the base fee of 1 gwei: it waits "
+                "until that falls.",
+            ),
+        ),
+        (
+            (None, OwnFees(10**9, 2 * 10**9)),
+            SendingFault(
+                1,
+                "The highest fee of call 2 is 1 gwei for a unit of gas, below its tip of 2 gwei: the chain "
+                "refuses that.",
+                True,
+            ),
+        ),
+    ],
+)
+def test_a_fee_that_the_chain_does_not_take_is_said(
+    fees: tuple[OwnFees | None, ...], fault: SendingFault | None
+) -> None:
+    assert compare_fees(fees, 10**9) == fault
 
 
 def test_the_published_parameters_have_no_gas() -> None:
