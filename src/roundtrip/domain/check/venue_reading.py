@@ -235,7 +235,8 @@ def main_sells(reading: VenueReading) -> MainSells:
 def _only_in_pieces(size: Size | None, whole_sells: tuple[SellResult, ...], pieces: SellResult) -> bool:
     """True where every sale of all of a usual buy is refused, and all of it sold in pieces, or these were not
     tried."""
-    is_sold = pieces is None or (isinstance(pieces, Sale) and pieces.whole)
+    # Refused pieces are no part of what is planned, so the share tells.
+    is_sold = pieces is None or (isinstance(pieces, Sale) and pieces.share_bps == BPS)
     return size == "probe" and is_sold and all(isinstance(sell, RefusedCall) for sell in whole_sells)
 
 
