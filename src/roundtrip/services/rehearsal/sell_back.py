@@ -3,6 +3,7 @@ pieces in one more, where no venue takes a single sale."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate import outcomes
@@ -194,10 +195,16 @@ def worth_wei(check: BuyRoundResult, raw: int) -> int | None:
 
 
 def _asks_raw(trial: VenueTrial, main: CompletedBuy, raw: int) -> int:
-    """By the smallest buy that brings as much: a larger one moves the price further."""
+    """By the buy that brings the nearest amount: a larger one moves the price further, and not every size was
+    tried."""
     given_raw = max(main.received_raw, trial.main_given_raw if trial.main_size() == "probe" else 0)
-    buys = (trial.completed_buy(size) for size in _SMALL_SIZES)
-    near = next((buy for buy in buys if buy is not None and buy.received_raw >= raw), main)
+    tried = (trial.completed_buy(size) for size in _SMALL_SIZES)
+    brought = [buy for buy in tried if buy is not None and buy.received_raw > 0]
+
+    def ratio(buy: CompletedBuy) -> Fraction:
+        return Fraction(max(buy.received_raw, raw), max(1, min(buy.received_raw, raw)))
+
+    near = min(brought, key=ratio)
     return near.paid_raw * raw * main.received_raw // (near.received_raw * given_raw)
 
 

@@ -80,6 +80,9 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
     is_same = refused in (None, finding.code)
     if is_same:
         text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)
+        sold_on = None if finding.venue is None else finding.venue.venue
+        if sold_on is not None and sold_on.at() != final.done.written.place.venue.at():
+            text = f"{text} It sells back on another venue, {sold_on.traits.described} {sold_on.at()}."
     elif checked.verdict.level in ("danger", "unknown"):
         text = f"A check of the token says: {checked.verdict.text}"
     else:
