@@ -18,7 +18,7 @@ from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.index import cursor
-from roundtrip.store.index.origins import OlderOrigin, keep_older
+from roundtrip.store.index.origins import ArchiveSearch, keep_archive_search
 from roundtrip.store.liquidity.positions import put_unlocks
 from roundtrip.store.maintenance.backup import FORGOTTEN, KEPT, StillFollowed, forget
 from roundtrip.store.scorecard import failed_sells, scorecard
@@ -58,7 +58,7 @@ async def rest_is_there(index: Connection) -> None:
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
     recalled = RecalledWallet("0x" + "aa" * 20, "0x" + "00" * 32, 3)
     await token_index.keep(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
-    await keep_older(index, TOKEN, OlderOrigin(None, 9))
+    await keep_archive_search(index, TOKEN, ArchiveSearch(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)
     await books.save_book(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
