@@ -2,8 +2,8 @@
 
 Reads of state are pinned by block hash, so every node gives the same answer. Ranges of logs and the newest
 block are not pinned: ``guards`` and ``is_old`` find a node that is behind. Each answer comes from one node,
-whose chain id was checked lately. An error that concerns the node and not the call (``errors``) is retried on the
-next node; a revert is not.
+whose chain id was checked lately. An error that concerns the node and not the call (``errors``) is retried on
+the next node; a revert is not.
 """
 
 import asyncio
