@@ -137,9 +137,8 @@ async def open_context(
     database_url: str,
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
-    """The context of use cases: migrates the database, connects to it and to the nodes, and follows the head
-    and examines the nodes while the block runs. ``nodes``: one url, or several with limits.
-    ``look_back_blocks``: how far back places are listed at the start; None: to block 0. Raises OtherKey."""
+    """The context of use cases. Migrates the database, and follows the chain while the block runs. ``nodes``:
+    one url, or several with limits. ``look_back_blocks``: of listed venues; None: all. Raises OtherKey."""
     await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
