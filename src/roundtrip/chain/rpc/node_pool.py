@@ -358,7 +358,8 @@ class NodePool:
 
     def _settle(self, asking: RequestRace, runner: Runner, answers: list[Answer], now: Moment) -> None:
         """Settles the calls by a node's answers. Notes a failure where none is usable; a null is usable.
-        Raises NodeFault when the node is of another chain, or its chain id was due and is missing."""
+        Raises NodeFault when the node is of another chain, or when its chain id was due and is missing, other
+        than for a rate limit."""
         endpoint = self.endpoints[runner.number]
         is_trusted = self._check_chain(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
