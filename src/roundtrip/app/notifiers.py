@@ -1,4 +1,4 @@
-"""Builds the clients that deliver messages to channels. Used by ``build`` only."""
+"""Builds the clients that deliver messages to channels, and reads the service's secret key."""
 
 import base64
 import contextlib
@@ -48,8 +48,8 @@ def _check_target(setting: str, url: str, loopback: frozenset[str]) -> None:
 
 
 def secret_key(settings: Settings) -> bytes:
-    """The key that encrypts channels' secrets: ROUNDTRIP_SECRET_KEY, else the content of the file
-    ``secret.key``, which is created if missing. Raises OSError, ValueError."""
+    """The key that encrypts channels' secrets and signs backups: ROUNDTRIP_SECRET_KEY, else the content of
+    the file ``secret.key``, which is created if missing. Raises OSError, ValueError."""
     if settings.secret_key is not None:
         return base64.b64decode(settings.secret_key)
     path = settings.var / "secret.key"

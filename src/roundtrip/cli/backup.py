@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from roundtrip.app import build
+from roundtrip.app.notifiers import secret_key
 from roundtrip.config.settings import Settings
 from roundtrip.store.maintenance.backup import BackupError, back_up, is_signed
 from roundtrip.store.maintenance.backup import restore as restore_from
@@ -32,7 +33,7 @@ def backup(
 
 async def _backup(settings: Settings, file: Path, small: bool) -> None:
     async with build.open_database(settings, joins=True) as database_url:
-        await back_up(database_url, file, _with_password, build.backup_key(settings), whole=not small)
+        await back_up(database_url, file, _with_password, secret_key(settings), whole=not small)
 
 
 def restore(
@@ -46,7 +47,7 @@ def restore(
 
 
 async def _restore(settings: Settings, file: Path, trust: bool) -> None:
-    if not trust and not is_signed(file, build.backup_key(settings)):
+    if not trust and not is_signed(file, secret_key(settings)):
         raise BackupError(
             "the file was changed, or is not signed with this service's key; nothing was restored. Put back "
             "the key that you kept (secret.key, ROUNDTRIP_SECRET_KEY), or add --trust if you know where the "

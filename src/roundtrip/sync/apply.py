@@ -277,7 +277,7 @@ class Writer:
             kept = to
             if await cursor.forget_older(connection, to.number):
                 kept = BEFORE_ALL
-                await cursor.forget_retired(connection)
+                await cursor.delete_position_base(connection)
             touched = await keys_after(connection, kept.number, kept.timestamp_s)
             await rewind.take_away(connection, kept, at.number)
             await refold(connection, touched, self._contracts)
@@ -317,7 +317,7 @@ class Writer:
         # This searches all pools, so only for quotes that may become money with this batch.
         quotes = missing.quotes - money(self._contracts)
         if quotes:
-            context.pools.update(await cursor.unpaid_pools_of(connection, quotes, self._ids))
+            context.pools.update(await cursor.pools_without_money(connection, quotes, self._ids))
         if missing.tokens:
             launched = await cursor.launched_among(connection, missing.tokens)
             context.launched.update((token, token in launched) for token in missing.tokens)

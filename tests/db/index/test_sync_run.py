@@ -357,7 +357,7 @@ async def test_what_was_folded_of_trades_that_are_gone_goes_with_a_fork_below_th
         await ground.until(30)
     stands = await chain.cursor(ground.index)
     assert stands is not None
-    await chain.trades_gone(ground.index, stands.block.timestamp_s)
+    await chain.record_deleted_trades(ground.index, stands.block.timestamp_s)
     await ground.index.execute(
         "INSERT INTO facts.position_base SELECT 1, 1, 5, 5, 0, 0, 5, 5, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2"
     )

@@ -165,8 +165,9 @@ async def _read_case(
     trades = [] if token is None else await find_trades(ctx, connection, token, verdict, claim)
     failed: list[FailedSell] = []
     if claim.claim in SELLABLE:
-        span_s = claim.from_s, claim.until_s
-        failed = await failed_sells.between(connection, verdict.token, verdict.block_number, span_s)
+        failed = await failed_sells.sells_between(
+            connection, verdict.token, verdict.block_number, claim.from_s, claim.until_s
+        )
     return replace(case, trades=tuple(trades), later_checks=later_checks, failed_sells=tuple(failed))
 
 
