@@ -33,7 +33,7 @@ async def keep(
     connection: Connection, at: datetime, *wallets: RecalledWallet, token: Address = TOKEN
 ) -> None:
     """Four old ones at most are deleted."""
-    await store.keep(connection, token, wallets, at, at - DAY, pruned_at_once=4)
+    await store.keep_recalled_wallets(connection, token, wallets, at, at - DAY, pruned_at_once=4)
 
 
 async def test_a_tokens_own_are_read_the_newest_first(connection: Connection) -> None:

@@ -38,7 +38,7 @@ async def read_recalled_wallets(
     )
 
 
-async def keep(
+async def keep_recalled_wallets(
     connection: Connection,
     token: Address,
     wallets: Collection[RecalledWallet],
