@@ -17,14 +17,9 @@ from roundtrip.services.cards.pictures import Pictures, font_files
 from roundtrip.services.runtime.notifiers import Bot, Notifiers
 
 
-class BadSetting(CannotRun):
-    """A setting names a target to which nothing can be sent. The message does not show the setting's
-    value."""
-
-
 @contextlib.asynccontextmanager
 async def open_notifiers(settings: Settings) -> AsyncIterator[Notifiers]:
-    """The clients that deliver messages to channels. Raises BadSetting."""
+    """The clients that deliver messages to channels. Raises CannotRun."""
     loopback = frozenset(settings.webhook_loopback)
     for host_port in settings.webhook_loopback:
         _check_target("ROUNDTRIP_WEBHOOK_LOOPBACK", f"http://{host_port}", loopback)
@@ -40,11 +35,11 @@ async def open_notifiers(settings: Settings) -> AsyncIterator[Notifiers]:
 
 
 def _check_target(setting: str, url: str, loopback: frozenset[str]) -> None:
-    """Raises BadSetting: ``url`` is not a valid target."""
+    """Raises CannotRun: ``url`` is not a valid target. The text does not show the setting's value."""
     try:
         parse_target(url, loopback)
     except BadTarget as error:
-        raise BadSetting(f"{setting} is not allowed: {error}") from None
+        raise CannotRun(f"{setting} is not allowed: {error}") from None
 
 
 def secret_key(settings: Settings) -> bytes:

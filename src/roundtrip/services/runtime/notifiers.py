@@ -169,19 +169,15 @@ def describe_failure(reply: PostReply) -> str:
     return reply.error or "no answer"
 
 
-class OtherKey(CannotRun):
-    """The stored channels were sealed with another key."""
-
-
 async def check_key(pool: asyncpg.Pool, notifiers: Notifiers) -> None:
-    """Checks at start that the key can open the stored channels. Raises OtherKey; OSError or ValueError when
-    there is no valid key."""
+    """Checks at start that the key can open the stored channels. Raises CannotRun: another key sealed
+    them; OSError or ValueError when there is no valid key."""
     async with pool.acquire() as connection:
         # Without sealed channels no key is needed, and none is created.
         if not await channels.has_sealed(connection):
             return
         if not await channels.is_key(connection, notifiers.seal().fingerprint):
-            raise OtherKey(
+            raise CannotRun(
                 "ROUNDTRIP_SECRET_KEY, or the file secret.key, is not the key that encrypted the channels in "
                 "this database; set the right key, or remove the channels"
             )
