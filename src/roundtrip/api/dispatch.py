@@ -149,17 +149,17 @@ class Dispatch:
         if door == "pages":
             # Operations of pages are in no table, so their counters cannot be initialised at startup.
             measures.count("errors", operation.name, "internal", by=0)
-        with measures.span("request", operation.name, is_root=True) as span:
+        with measures.span("request", operation.name, is_root=True) as note:
             reply = await self._run(
                 operation, raw, caller, query, idempotency_keys, min_block, _MAX_WAITS_S[door]
             )
             outcome = _classify_outcome(reply)
             if measures.traces is not None:
-                span.note("request", request_id())
-            span.note("door", door)
-            span.note("ended", outcome)
+                note("request", request_id())
+            note("door", door)
+            note("ended", outcome)
             if reply.error is not None:
-                span.note("code", reply.error.code)
+                note("code", reply.error.code)
                 self._record_failure(reply.error, operation, door)
         self._measure(operation, door, outcome, started_s)
         return reply
