@@ -221,7 +221,7 @@ async def _read_backlog(connection: Connection, index_cursor: Cursor | None, now
         return None if oldest is None else max(0, int((now - oldest).total_seconds()))
 
     kinds = await backlog.jobs_waiting(connection, now)
-    deliveries = await backlog.deliveries_waiting(connection)
+    deliveries, oldest_delivery = await backlog.deliveries_waiting(connection)
     alerted = await backlog.alerted_to(connection)
     return Backlog(
         due=sum(job_kind.due for job_kind in kinds),
@@ -235,8 +235,8 @@ async def _read_backlog(connection: Connection, index_cursor: Cursor | None, now
             )
             for job_kind in kinds
         ],
-        deliveries=deliveries.waiting,
-        oldest_delivery_s=since_s(deliveries.oldest),
+        deliveries=deliveries,
+        oldest_delivery_s=since_s(oldest_delivery),
         alerts_behind=None
         if alerted is None or index_cursor is None
         else max(0, index_cursor.block.number - alerted),

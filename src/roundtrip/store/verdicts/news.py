@@ -118,20 +118,13 @@ async def reorgs_after(connection: Connection, after: int) -> list[Rewound]:
     )
 
 
-class AlertNews(NamedTuple):
-    """An alert, and whose it is."""
-
-    id: int
-    account_id: int
-
-
 async def alerts_after(
     connection: Connection, after: int, late: Collection[int], limit: int
-) -> list[AlertNews]:
-    """The first ``limit`` alerts after id ``after``, and those of ``late``, by id."""
+) -> list[tuple[int, int]]:
+    """The first ``limit`` alerts after id ``after``, and those of ``late``, by id: their ids and accounts."""
     return await fetch(
         connection,
-        AlertNews,
+        tuple[int, int],
         f"SELECT new.id, new.account_id FROM {_NEXT.format(table='accounts.alert')} ORDER BY new.id",  # noqa: S608
         after,
         list(late),
@@ -141,11 +134,12 @@ async def alerts_after(
 
 async def alerts_between(
     connection: Connection, after: int, to: int, account_id: int, limit: int
-) -> list[AlertNews]:
-    """The first ``limit`` alerts of an account after id ``after`` up to ``to``, by id."""
+) -> list[tuple[int, int]]:
+    """The first ``limit`` alerts of an account after id ``after`` up to ``to``, by id: their ids and
+    accounts."""
     return await fetch(
         connection,
-        AlertNews,
+        tuple[int, int],
         "SELECT id, account_id FROM accounts.alert WHERE account_id = $3 AND id > $1 AND id <= $2"
         " ORDER BY id LIMIT $4",
         after,
