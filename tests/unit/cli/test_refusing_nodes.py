@@ -14,7 +14,8 @@ from roundtrip.chain.rpc.client import Node
 from roundtrip.cli import judging
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.config.settings import Settings
-from roundtrip.library.node_checks import WrongNetwork, check_network
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.library.node_checks import check_network
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.status import HealthParams, health
 from support.refusing_node import KEY, NO_SIMULATIONS, Refusal, RefusingNode, refusals
@@ -78,7 +79,7 @@ async def test_only_a_node_of_the_right_chain_is_blamed_for_missing_contracts() 
             await check_network(Node(node.url, session), ROBINHOOD)
         empty = Refusal(methods={"eth_getCode": {"result": "0x"}})
         async with RefusingNode(empty, CHAIN_ID, 0).running() as node:
-            with pytest.raises(WrongNetwork):
+            with pytest.raises(CallerFault, match="has none of this network's contracts"):
                 await check_network(Node(node.url, session), ROBINHOOD)
 
 
