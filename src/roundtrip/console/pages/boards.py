@@ -102,7 +102,7 @@ BOARDS: tuple[AnyBoard, ...] = (
         "a pool.",
         GRADUATING,
         board_tables.GRADUATING,
-        lambda answer: answer.curves,
+        lambda answer: answer.rows,
     ),
     BoardPage(
         "winners",
@@ -132,7 +132,7 @@ BOARDS: tuple[AnyBoard, ...] = (
         "What deployers, other insiders and large holders did in the last hour.",
         SIGNALS,
         board_tables.SIGNALS,
-        lambda answer: answer.signals,
+        lambda answer: answer.rows,
         repeats=True,
     ),
     BoardPage(
