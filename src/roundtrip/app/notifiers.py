@@ -25,13 +25,13 @@ async def open_notifiers(settings: Settings) -> AsyncIterator[Notifiers]:
         _check_target("ROUNDTRIP_WEBHOOK_LOOPBACK", f"http://{host_port}", loopback)
     _check_target("ROUNDTRIP_TELEGRAM_URL", settings.telegram_url, loopback)
     async with Poster(loopback) as poster:
-        bot = pictures = None
+        bot = draw = None
         if settings.telegram_token is not None:
             bot = Bot(Telegram(poster, settings.telegram_token, settings.telegram_url))
             if all(font.is_file() for font in font_files(LIBRARIES)):
-                pictures = Pictures(LIBRARIES)
+                draw = Pictures(LIBRARIES).draw
         seal = functools.cache(lambda: Seal(secret_key(settings)))
-        yield Notifiers(poster, seal, bot, loopback, settings.public_url, pictures)
+        yield Notifiers(poster.post, seal, bot, loopback, settings.public_url, draw)
 
 
 def _check_target(setting: str, url: str, loopback: frozenset[str]) -> None:
