@@ -17,7 +17,8 @@ from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.library.node_checks import check_network
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.system.status import HealthParams, health
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.system.status import health
 from support.refusing_node import KEY, NO_SIMULATIONS, Refusal, RefusingNode, refusals
 
 _MAX_REQUESTS = 4
@@ -127,6 +128,6 @@ async def test_health_says_it(name: str, what: str) -> None:
         heads = Heads(Node(node.url, session), CHAIN_ID, ROBINHOOD.contracts)
         async with heads.following():
             ctx = SimpleNamespace(heads=heads, lacks=tuple, pool=NoDatabase(), policy=None)
-            answer = (await health(cast(Context, ctx), HealthParams())).answer
+            answer = (await health(cast(Context, ctx), Nothing())).answer
     assert answer.ok is False
     assert {lack.what: lack.costs for lack in answer.lacks}[what] == f"every check. {SENTENCES[name]}"

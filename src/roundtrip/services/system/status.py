@@ -246,10 +246,6 @@ async def _read_backlog(connection: Connection, index_cursor: Cursor | None, now
 _DATABASE_S = 1.0
 
 
-class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No parameters."""
-
-
 class Lack(msgspec.Struct, frozen=True):
     """Something that does not work, or works only in part."""
 
@@ -281,7 +277,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     lacks: Annotated[list[Lack], says("What does not work; never empty while ok is false.")]
 
 
-async def health(ctx: Context, params: HealthParams) -> UseCaseAnswer[Health]:
+async def health(ctx: Context, params: Nothing) -> UseCaseAnswer[Health]:
     """Never fails: a node that does not answer makes ``ok`` false."""
     index = await _read_newest_block(ctx)
     lacks = [Lack(row.what, row.costs) for row in ctx.lacks()]
