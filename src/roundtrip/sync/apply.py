@@ -15,7 +15,6 @@ from roundtrip.domain.market.profit import ValuedFill, WalletPosition, fold
 from roundtrip.store.check.evidence import checked_since
 from roundtrip.store.index import cursor, curves, facts, insiders, liquidity, rewind, tokens
 from roundtrip.store.index.positions import (
-    PositionClosing,
     PositionKey,
     fills_of,
     keys_after,
@@ -385,7 +384,7 @@ class Writer:
         for key, fill in fills:
             folded[key], closing = fold(folded.get(key), fill)
             if closing is not None:
-                closed.append(PositionClosing(key, closing))
+                closed.append((key, closing))
         await put_positions(connection, {key: folded[key] for key in keys})
         await put_closings(connection, closed)
 

@@ -23,15 +23,6 @@ LOOKING_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class LeagueEligibility:
-    """Whether a sell counts for the league; ``why_not``: where it does not, the reason, as part of a
-    sentence."""
-
-    counts: bool
-    why_not: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class LeagueRank:
     """One rank of a board: an account and the result of its sells of the week. ``best_token``: of the sell
     with the most profit."""
@@ -69,17 +60,17 @@ async def count_sell(
     bought_at: str | None = None,
     fairness: Fairness = FAIRNESS,
     timeout_s: float = LOOKING_S,
-) -> LeagueEligibility:
-    """Adds a practice sell to the account's week where it counts. ``block``: where it was priced; ``venue``:
+) -> str | None:
+    """Adds a practice sell to the account's week where it counts; returns why it does not, as part of a
+    sentence. ``block``: where it was priced; ``venue``:
     on which pool or curve, by its address or the id of a v4 pool; ``bought_at``: where what was sold was
     bought, which the buyer could also have made; None: on ``venue``. Call it near the end of the transaction
     that stores the sell: from here on a change of the account's own tag waits. Each call adds one sell."""
     sale = _TokenSale(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
     why_not = await _reason_not_counted(connection, account.wallet, sale, contracts, fairness, timeout_s)
-    if why_not is not None:
-        return LeagueEligibility(False, why_not)
-    await _add(connection, account.id, token, profit_wei, int(now.timestamp()))
-    return LeagueEligibility(True)
+    if why_not is None:
+        await _add(connection, account.id, token, profit_wei, int(now.timestamp()))
+    return why_not
 
 
 @dataclass(frozen=True, slots=True)
