@@ -13,7 +13,7 @@ from roundtrip.domain.practice import practice as league
 from roundtrip.domain.practice.practice import MIN_SELLS, Who, monday_s
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
-from roundtrip.store.boards.reference_pools import PoolAge, is_common
+from roundtrip.store.boards.reference_pools import is_common
 from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_optional
 from roundtrip.venues.base import Contracts
@@ -114,9 +114,11 @@ async def _reason_not_counted(
             ):
                 return league.FEW
             async with asyncio.timeout(timeout_s):
-                when = PoolAge(at_s, index_cursor.block.timestamp_s)
+                newest_s = index_cursor.block.timestamp_s
                 for venue in sale.venues:
-                    if not await is_common(connection, token_facts.token_id, venue, when, contracts):
+                    if not await is_common(
+                        connection, token_facts.token_id, venue, at_s, newest_s, contracts
+                    ):
                         return league.ELSEWHERE
     except TimeoutError:
         return league.NO_TIME
