@@ -73,8 +73,8 @@ async def test_the_job_settles_and_wishes_for_itself(ground: FlagGround) -> None
     assert await ground.state(flag) == "proved"
     wished = await jobs.to_come(ground.index, "calls", "open")
     assert wished is not None
-    assert wished.run_at.timestamp() == ground.ctx.now_s() + EVERY_S
-    assert wished.last_error is None
+    assert wished[0].timestamp() == ground.ctx.now_s() + EVERY_S
+    assert wished[1] is None
 
 
 async def test_without_an_index_the_job_waits(ground: FlagGround) -> None:
