@@ -138,7 +138,8 @@ async def open_context(
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
     """The context of use cases. Migrates the database, and follows the chain while the block runs. ``nodes``:
-    one url, or several with limits. ``look_back_blocks``: of listed venues; None: all. Raises OtherKey."""
+    one url, or several with limits. ``look_back_blocks``: of listed venues; None: all. Raises CannotRun:
+    another key sealed the channels."""
     await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
@@ -281,7 +282,7 @@ async def migrate_database(database_url: str) -> list[int]:
 
 
 async def distribute_tables(database_url: str) -> list[str]:
-    """Places tables on the workers of the database; returns their names. Raises NoWorkers."""
+    """Places tables on the workers of the database; returns their names. Raises CannotRun."""
     async with _connect(database_url) as connection:
         return await place(connection)
 
@@ -313,7 +314,7 @@ async def rebuild_positions(database_url: str, network: Network) -> int:
 
 
 async def forget_index(database_url: str) -> None:
-    """Deletes what the sync wrote. Raises StillFollowed, asyncpg.LockNotAvailableError."""
+    """Deletes what the sync wrote. Raises CannotRun, asyncpg.LockNotAvailableError."""
     await migrate_database(database_url)
     async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         await forget(connection)

@@ -9,7 +9,8 @@ import typer
 from roundtrip.app import build
 from roundtrip.app.notifiers import secret_key
 from roundtrip.config.settings import Settings
-from roundtrip.store.maintenance.backup import BackupError, back_up, is_signed
+from roundtrip.domain.base.errors import CannotRun
+from roundtrip.store.maintenance.backup import back_up, is_signed
 from roundtrip.store.maintenance.backup import restore as restore_from
 
 from .terminal import environment, run
@@ -48,7 +49,7 @@ def restore(
 
 async def _restore(settings: Settings, file: Path, trust: bool) -> None:
     if not trust and not is_signed(file, secret_key(settings)):
-        raise BackupError(
+        raise CannotRun(
             "the file was changed, or is not signed with this service's key; nothing was restored. Put back "
             "the key that you kept (secret.key, ROUNDTRIP_SECRET_KEY), or add --trust if you know where the "
             "file comes from"

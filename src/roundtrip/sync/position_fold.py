@@ -4,12 +4,11 @@ ranges of wallets, while the sync runs. Deletes old trades and keeps their effec
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 
 from roundtrip.domain.market.profit import WalletPosition, fold_fills
 from roundtrip.store.index import cursor
 from roundtrip.store.index.positions import (
-    PositionClosing,
     PositionFill,
     PositionKey,
     count_of_wallets,
@@ -38,11 +37,11 @@ async def fold_onto(
     open_key: PositionKey | None = None
     folded: dict[PositionKey, WalletPosition] = {}
     async for chunk in trades:
-        folded.update(await positions(connection, {trade.key for trade in chunk} - folded.keys(), table))
+        folded.update(await positions(connection, {key for key, _ in chunk} - folded.keys(), table))
         closed = []
-        for key, of_key in groupby(chunk, attrgetter("key")):
-            folded[key], closings = fold_fills(folded.get(key), (trade.fill for trade in of_key))
-            closed += [PositionClosing(key, closing) for closing in closings]
+        for key, of_key in groupby(chunk, itemgetter(0)):
+            folded[key], closings = fold_fills(folded.get(key), (fill for _, fill in of_key))
+            closed += [(key, closing) for closing in closings]
             open_key = key
         if puts_closings:
             await put_closings(connection, closed)

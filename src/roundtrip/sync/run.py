@@ -414,10 +414,10 @@ class Sync:
 
     async def _append(self, connection: Connection, blocks: Sequence[BlockRead], newest_s: int) -> int:
         measures, began_s = self._following.measures, time.perf_counter()
-        with measures.span("sync", "batch", is_root=True) as span:
-            span.note("blocks", len(blocks))
+        with measures.span("sync", "batch", is_root=True) as note:
+            note("blocks", len(blocks))
             rows = await self._writer.append(connection, blocks, newest_s)
-            span.note("rows", rows)
+            note("rows", rows)
         self._number = blocks[-1].ref.number
         measures.observe("sync", "batch", "written", time.perf_counter() - began_s)
         measures.count("sync_blocks", by=len(blocks))

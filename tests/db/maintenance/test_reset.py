@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.domain.liquidity.unlocks import Unlock
@@ -20,7 +21,7 @@ from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.index import cursor
 from roundtrip.store.index.origins import ArchiveSearch, keep_archive_search
 from roundtrip.store.liquidity.positions import put_unlocks
-from roundtrip.store.maintenance.backup import FORGOTTEN, KEPT, StillFollowed, forget
+from roundtrip.store.maintenance.backup import FORGOTTEN, KEPT, forget
 from roundtrip.store.scorecard import failed_sells, scorecard
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict
 from roundtrip.store.server import jobs, partitions
@@ -115,7 +116,7 @@ async def test_while_a_sync_holds_its_lock_nothing_goes(index: Connection, follo
     before = await tables(index)
     other = await asyncpg.connect(url)
     await other.execute("SELECT pg_advisory_lock($1)", SYNC_LOCK)
-    with pytest.raises(StillFollowed):
+    with pytest.raises(CannotRun):
         await forget(index)
     assert await tables(index) == before
     await other.close()
@@ -167,5 +168,5 @@ async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
         await index.execute("SELECT pg_advisory_xact_lock($1)", SYNC_LOCK)
         refused = await run_command(monkeypatch, url, "--yes")
         # ``main`` makes a line of it.
-        assert isinstance(refused.exception, StillFollowed)
+        assert isinstance(refused.exception, CannotRun)
     assert await cursor.cursor(index) is not None

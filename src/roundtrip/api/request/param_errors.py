@@ -8,7 +8,6 @@ Null in the place of a parameter that may be left out, as many programs send it.
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -210,22 +209,14 @@ def _read_schemas(params: type[msgspec.Struct]) -> tuple[tuple[dict[str, Any], .
     return msgspec.json.schema_components([params])
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """What a type's fields are, by the names that requests use. ``inner``: the structs within them."""
-
-    optional: frozenset[str]
-    inner: Mapping[str, type[msgspec.Struct]]
-
-
 def drop_nulls(raw: Mapping[str, object], kind: type[msgspec.Struct]) -> dict[str, object]:
     """The parameters without those that are null and may be left out, in inner objects, too. Unknown and
     required ones stay: validation refuses them."""
-    fields = _read_fields(kind)
+    optional, inner = _read_fields(kind)
     return {
-        name: _drop_within(value, fields.inner.get(name))
+        name: _drop_within(value, inner.get(name))
         for name, value in raw.items()
-        if value is not None or name not in fields.optional
+        if value is not None or name not in optional
     }
 
 
@@ -238,11 +229,12 @@ def _drop_within(value: object, kind: type[msgspec.Struct] | None) -> object:
 
 
 @cache
-def _read_fields(kind: type[msgspec.Struct]) -> _Fields:
+def _read_fields(kind: type[msgspec.Struct]) -> tuple[frozenset[str], Mapping[str, type[msgspec.Struct]]]:
+    """The fields that may be left out, and the structs within fields, by the names that requests use."""
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)
     inner = {field.encode_name: _find_struct(field.type) for field in described.fields}
-    return _Fields(
+    return (
         frozenset(field.encode_name for field in described.fields if not field.required),
         {name: struct for name, struct in inner.items() if struct is not None},
     )

@@ -262,7 +262,7 @@ class NodePool:
                     fault = _explain_other_dialect(speaks)
                     endpoint.note_dialect(fault is None, self._now(), fault)
                     if fault is not None:
-                        raise _OtherDialect(fault)
+                        raise _NotedFault(fault)
                 started_s = self._clock()
                 calls = [*runner.calls, *runner.guards]
                 answers = await self._send(runner.number, calls, asking.deadline_s, runner.meter)
@@ -321,8 +321,8 @@ class NodePool:
         endpoint.under_way -= 1
         try:
             self._settle(asking, runner, task.result(), now)
-        except _OtherDialect as other:
-            asking.note_fault(other.fault)
+        except _NotedFault as noted:
+            asking.note_fault(noted.fault)
         except _CannotSimulate as cannot:
             note_concerns(endpoint, {(concern(cannot.error), SIMULATES)}, now)
             asking.note_fault(explain_no_simulation(cannot.error).fault())
@@ -335,8 +335,6 @@ class NodePool:
                 endpoint.note_rate_limit(describe_refusal(fault), now, fault.node_retry_after_s, fault)
             else:
                 endpoint.note_failure(describe_refusal(fault), now, self._chance(), runner.is_heavy())
-            asking.note_fault(fault)
-        except _OtherChain as fault:
             asking.note_fault(fault)
         except NodeTimeout as fault:
             if runner.blames_node():
@@ -358,8 +356,8 @@ class NodePool:
 
     def _settle(self, asking: RequestRace, runner: Runner, answers: list[Answer], now: Moment) -> None:
         """Settles the calls by a node's answers. Notes a failure where none is usable; a null is usable.
-        Raises NodeFault when the node is of another chain, or when its chain id was due and is missing, other
-        than for a rate limit."""
+        Raises _NotedFault when the node is of another chain, NodeFault when its chain id was due and is
+        missing, other than for a rate limit."""
         endpoint = self.endpoints[runner.number]
         is_trusted = self._check_chain(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
@@ -388,24 +386,21 @@ class NodePool:
     def _check_chain(
         self, endpoint: NodeEndpoint, runner: Runner, answers: list[Answer], now: Moment
     ) -> bool:
-        """Whether the node gave this chain's id, now or lately. Raises NodeFault when it gave another."""
+        """Whether the node gave this chain's id, now or lately. Raises _NotedFault when it gave
+        another."""
         is_told = False
         for call, answer in zip([*runner.calls, *runner.guards], answers, strict=True):
             if call.method == "eth_chainId" and not isinstance(answer, RpcError):
                 chain_id = quantity(answer)
                 if chain_id != self.chain_id:
                     refusal = explain_other_chain(chain_id, self.chain_id)
-                    fault = _OtherChain(refusal.why, refusal.remedy)
+                    fault = NodeFault(refusal.why, refusal.remedy)
                     endpoint.note_other_chain(fault.why, now, fault)
-                    raise fault
+                    raise _NotedFault(fault)
                 is_told = True
         if is_told:
             endpoint.note_chain(now)
         return is_told or not runner.chain_due
-
-
-class _OtherChain(NodeFault):
-    """The node is of another chain."""
 
 
 class _CannotSimulate(Exception):
@@ -416,8 +411,9 @@ class _CannotSimulate(Exception):
         self.error = error
 
 
-class _OtherDialect(Exception):
-    """The node simulates in another dialect than answers are read in."""
+class _NotedFault(Exception):
+    """A fault of the node that its state has: it is of another chain, or simulates in another dialect than
+    answers are read in."""
 
     def __init__(self, fault: NodeFault) -> None:
         super().__init__(fault.message)

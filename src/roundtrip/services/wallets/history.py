@@ -28,7 +28,7 @@ from roundtrip.store.server import jobs
 from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
-from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, BoardPlace, ProfitDay
+from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, ProfitDay
 
 DATABASE_S = 5.0
 
@@ -232,21 +232,21 @@ class WalletPage(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Beside(NamedTuple):
     days: list[ProfitDay]
-    board: BoardPlace | None
+    board: BoardRank | None
     sniped: int
 
 
 async def wallet_page(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletPage]:
     """Raises as ``wallet_history``."""
     answered, beside = await read_history(ctx, params, _read_beside)
-    history, board = answered.answer, beside.board
+    history = answered.answer
     funders = [] if history.funder is None else [Address(history.funder.address)]
     async with reading(ctx) as (connection, _):
         scams = await public_names.scams(connection, funders)
     page = WalletPage(
         history=history,
         days=[RealisedDay(when(day.at_s), day.closed, eth(day.profit_wei)) for day in beside.days],
-        board=None if board is None else BoardRank(board.span, board.rank),
+        board=beside.board,
         sniped=beside.sniped,
         sniped_of=min(history.record.tokens, MAX_LAUNCHES_LOOKED_AT),
         funder_scam_marks=sum(scams.values()),
@@ -255,8 +255,9 @@ async def wallet_page(ctx: Context, params: WalletParams) -> UseCaseAnswer[Walle
 
 
 async def _read_beside(connection: Connection, wallet_id: int) -> _Beside:
+    board = await wallets.nearest_board(connection, wallet_id)
     return _Beside(
         await wallets.profit_days(connection, wallet_id),
-        await wallets.nearest_board(connection, wallet_id),
+        None if board is None else BoardRank(*board),
         await wallets.count_sniped(connection, wallet_id, WINDOW_BLOCKS),
     )

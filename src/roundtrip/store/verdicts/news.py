@@ -122,20 +122,14 @@ async def reorgs_after(connection: Connection, after_id: int) -> list[Rewound]:
     )
 
 
-class AlertNews(NamedTuple):
-    """An alert, and whose it is."""
-
-    id: int
-    account_id: int
-
-
 async def alerts_after(
     connection: Connection, after_id: int, late: Collection[int], limit: int
-) -> list[AlertNews]:
-    """The first ``limit`` alerts after id ``after_id``, and those of ``late``, by id; as ``checks_after``."""
+) -> list[tuple[int, int]]:
+    """The first ``limit`` alerts after id ``after_id``, and those of ``late``, by id: their ids and accounts;
+    as ``checks_after``."""
     return await fetch(
         connection,
-        AlertNews,
+        tuple[int, int],
         f"SELECT new.id, new.account_id FROM {_NEXT.format(table='accounts.alert')} ORDER BY new.id",  # noqa: S608
         after_id,
         list(late),
@@ -145,11 +139,12 @@ async def alerts_after(
 
 async def alerts_between(
     connection: Connection, after_id: int, to_id: int, account_id: int, limit: int
-) -> list[AlertNews]:
-    """The first ``limit`` alerts of an account after id ``after_id`` up to ``to_id``, by id."""
+) -> list[tuple[int, int]]:
+    """The first ``limit`` alerts of an account after id ``after_id`` up to ``to_id``, by id: their ids and
+    accounts."""
     return await fetch(
         connection,
-        AlertNews,
+        tuple[int, int],
         "SELECT id, account_id FROM accounts.alert WHERE account_id = $3 AND id > $1 AND id <= $2"
         " ORDER BY id LIMIT $4",
         after_id,
