@@ -39,7 +39,8 @@ def read(pasted: object, **form: str) -> SimulateParams:
         {"version": "2.0.0", "id": "0x1", "atomicRequired": True, "from": WALLET, "calls": [APPROVE]},
         {
             "blockHash": None, "blockNumber": None, "transactionIndex": None, "hash": "0x" + "1" * 64,
-            "r": "0x1", "s": "0x1", "v": "0x0", "yParity": "0x0", "blockTimestamp": "0x1", "accessList": [], **APPROVE,
+            "r": "0x1", "s": "0x1", "v": "0x0", "yParity": "0x0", "blockTimestamp": "0x1", **APPROVE,
+            "accessList": [],
         },
     ],
 )  # fmt: skip

@@ -156,7 +156,7 @@ async def simulate(visit: Visit) -> Response:
         if fault.code in _WITHOUT_FORM:
             raise
         return visit.show("simulate.html", fault.status, form=visit.form, answer=None, fault=fault)
-    level, word = simulation_word(
+    word = simulation_word(
         answer.verdict.level,
         answer.verdict.code,
         [approval.unlimited for approval in answer.approvals],
@@ -166,9 +166,7 @@ async def simulate(visit: Visit) -> Response:
     if answer.check:
         named.append(answer.check.address)
     states = await read_token_states(visit, named)
-    return visit.show(
-        "simulate.html", form=visit.form, answer=answer, level=level, word=word, states=states, fault=None
-    )
+    return visit.show("simulate.html", form=visit.form, answer=answer, word=word, states=states, fault=None)
 
 
 class CallsForm(msgspec.Struct):
