@@ -365,7 +365,9 @@ def read_params(
     try:
         params: Any = msgspec.convert({**given, **from_query}, type=operation.rewritten or operation.params)
     except msgspec.ValidationError as error:
-        text = describe_mismatch(operation.params, operation.name, operation.query, str(error))
+        text = describe_mismatch(
+            operation.params, operation.name, operation.query, str(error), operation.unlisted
+        )
         code = "bad_input" if is_unknown_field(str(error)) else operation.bad_params
         raise ParamFault(code, text) from None
     assert isinstance(params, msgspec.Struct)

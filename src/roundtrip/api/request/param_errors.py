@@ -71,12 +71,18 @@ _BY_NAME: Mapping[str, str] = MappingProxyType(
 """What a parameter must be, by its name, where its schema does not say enough."""
 
 
-def describe_mismatch(params: type[msgspec.Struct], tool: str, left_out: Sequence[str], message: str) -> str:
+def describe_mismatch(
+    params: type[msgspec.Struct],
+    tool: str,
+    left_out: Sequence[str],
+    message: str,
+    unlisted: Sequence[str] = (),
+) -> str:
     """The sentence for a message of ``msgspec.ValidationError`` about ``params``. ``left_out``: parameters
-    that the request cannot carry in its body."""
+    that the request cannot carry in its body; ``unlisted``: those that it can, and that no schema lists."""
     found = _FIELD.match(message)
     if found is not None and found[1] == "contains unknown":
-        return _describe_unknown(params, tool, left_out, found[2], found[3] or "")
+        return _describe_unknown(params, tool, left_out, found[2], found[3] or "", unlisted)
     if found is not None:
         path = ".".join(filter(None, (found[3], found[2])))
         expected = _describe_expected(params, path)
@@ -125,14 +131,20 @@ def quote_name(name: str) -> str:
 
 
 def _describe_unknown(
-    params: type[msgspec.Struct], tool: str, left_out: Sequence[str], name: str, path: str
+    params: type[msgspec.Struct],
+    tool: str,
+    left_out: Sequence[str],
+    name: str,
+    path: str,
+    unlisted: Sequence[str] = (),
 ) -> str:
     place = path or tool
     schema = _find_schema(params, path) or {}
     names = [known for known in schema.get("properties", {}) if known not in left_out]
-    similar = find_similar(name, names)
+    similar = find_similar(name, [*names, *unlisted])
     guess = "" if similar is None else f" Did you mean {similar}?"
-    takes = f"It takes {', '.join(names)}." if names else "It takes no arguments."
+    beside = f", and what wallets write: {', '.join(unlisted)}" if unlisted else ""
+    takes = f"It takes {', '.join(names)}{beside}." if names else "It takes no arguments."
     return f"{quote_name(name)} is not an argument of {place}.{guess} {takes}"
 
 
