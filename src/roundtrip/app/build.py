@@ -138,8 +138,7 @@ async def open_context(
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
     """The context of use cases. Migrates the database, and follows the chain while the block runs. ``nodes``:
-    one url, or several with limits. ``look_back_blocks``: of listed venues; None: all. Raises CannotRun:
-    another key sealed the channels."""
+    one url, or several. ``look_back_blocks``: of listed venues; None: all. Raises CannotRun: another key."""
     await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
