@@ -14,6 +14,7 @@ that were made, sent again. Memory is the asking process's most. Compare the rat
 import argparse
 import asyncio
 import dataclasses
+import random
 import statistics
 import sys
 import tempfile
@@ -27,13 +28,15 @@ from typing import Any
 import msgspec
 import uvloop
 
-from roundtrip.app.build import make_worker, open_context, spare_the_collector
+from roundtrip.app.build import collect_garbage_rarely, open_context
 from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.rpc import background
 from roundtrip.chain.rpc.client import Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.types import parse_address
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import Holders
 from roundtrip.services.runtime.context import Context
@@ -247,7 +250,8 @@ async def desk(url: str, dsn: str, transfers: int, acted: int) -> AsyncIterator[
             assert last is not None
             async with ctx.pool.acquire() as connection:
                 await cursor.begin(connection, 0, last[0], is_local=True)
-            async with background.run_in_background(make_worker(ctx).run(), "jobs"):
+            worker = Worker(ctx, KINDS, random.SystemRandom().random)
+            async with background.run_in_background(worker.run(), "jobs"):
                 yield Desk(ctx, node, rpc, built, found, acted or found.acted)
 
 
@@ -383,7 +387,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.ask:
         # As the processes that serve or run jobs do.
-        spare_the_collector()
+        collect_garbage_rarely()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(ask(asked))
         return

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roundtrip.app.build import spare_the_collector
+from roundtrip.app.build import collect_garbage_rarely
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MAX_FOLLOWS, MAX_RULES
@@ -247,7 +247,7 @@ def measure(mix: Mix, rules: int, happenings: int) -> Measured:
         f"  {rules:7,} rules, {len(watching.follows):7,} follows   filled in {filled_s:5.2f} s"
         f"   {memory_mb() - before_mb:4.0f} MB beside what is in it"
     )
-    spare_the_collector()
+    collect_garbage_rarely()
     times_ms, waited_ms, matches = [], [], []
     for each in seen:
         started, began = time.perf_counter(), time.thread_time()

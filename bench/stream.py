@@ -27,7 +27,7 @@ from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.api.stream.hub import StreamHub, send_stream
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
-from roundtrip.services.verdicts.news import KINDS, NewsCursor, NewsEvent, NewsTurn, StreamPlan
+from roundtrip.services.verdicts.news import KINDS, NewsCursor, NewsEvent, StreamPlan
 
 from .serving import serving
 
@@ -54,12 +54,12 @@ class Source:
         """None."""
         return set()
 
-    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> NewsTurn:
+    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> tuple[list[NewsEvent], bool]:
         """The next event."""
         event = await self.events.get()
         cursor.position = event.position
         stamped = msgspec.json.encode({"at": time.monotonic(), "text": PADDING})
-        return NewsTurn([event._replace(data=stamped)], False)
+        return [event._replace(data=stamped)], False
 
     async def resume(self, plan: StreamPlan, after: StreamPosition, to: StreamPosition) -> list[NewsEvent]:
         """Nothing."""

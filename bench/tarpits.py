@@ -315,7 +315,7 @@ async def main(seconds: float, folder: Path) -> int:
             await migrate(connection)
         loopback = frozenset(f"127.0.0.1:{port}" for port in ports)
         async with Poster(loopback) as poster:
-            house = House(pool, Notifiers(poster, lambda: Seal(b"k" * 32), loopback=loopback))
+            house = House(pool, Notifiers(poster.post, lambda: Seal(b"k" * 32), loopback=loopback))
             worker = Worker(house.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
             working = asyncio.create_task(worker.run())
             try:

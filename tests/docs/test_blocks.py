@@ -60,7 +60,7 @@ FENCED = sorted({(block.page, block.language) for page in PAGES for block in blo
 
 
 @pytest.mark.parametrize(("page", "language"), FENCED)
-def test_what_is_fenced_is_run(page: str, language: str) -> None:
+def test_every_fenced_block_has_a_test_that_names_its_page_and_language(page: str, language: str) -> None:
     where = [str(block) for block in blocks(page, language)]
     test = RUN_BY.get((page, language))
     assert test, f"nothing runs {', '.join(where)}: let a test take it, and say which in {__name__}.RUN_BY"

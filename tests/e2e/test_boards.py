@@ -41,7 +41,7 @@ async def test_a_phone_shows_every_cell_whole(newcomer: Visitor, board: str) -> 
 
 async def test_a_click_on_a_heading_sorts_and_the_address_keeps_it(newcomer: Visitor) -> None:
     page = newcomer.page
-    # Live news would change the numbers below the test.
+    # Live news would change the numbers while they are read. The browser reports that the held stream ends.
     newcomer.expected.append("[object Event]")
     await _hold_stream(page, "graduating_soon")
     await newcomer.open("/boards/graduating_soon")

@@ -167,10 +167,10 @@ async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: BrowserGrou
     data = "0x095ea7b3" + ground.built.contracts["permit2"][2:].lower().rjust(64, "0") + MAX
     await newcomer.open(f"/simulate?from={trader}")
     await page.get_by_label("Or up to six calls").fill(
-        json.dumps({"to": token, "data": data, "gas": "0x5208"})
+        json.dumps({"from": trader, "to": token, "input": data, "gas": "0x30d40"})
     )
     await newcomer.send("Simulate")
-    await expect(page.locator(".level-danger .level")).to_have_text("Allows everything")
+    await expect(page.locator("#result + .level-ok .level")).to_have_text("Allows everything")
     await expect(page.locator(".changes").first).to_contain_text("everything, now and later")
     await expect(page.locator(".changes").first).to_contain_text("PLAIN")
     await page.get_by_label("Or up to six calls").fill("[1]")

@@ -20,8 +20,9 @@ import structlog
 
 from roundtrip.app import http_server
 from roundtrip.app import supervisor as processes
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server.connections import DATABASE_FAULTS
-from roundtrip.store.server.postgres import EmbeddedPostgres, EmbeddedPostgresError
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip_development.devnet.world import Built, DevnetFolders, write_description
 from sim import arena
 from sim.arena import Database, WentWrong
@@ -47,7 +48,7 @@ class Disk(EmbeddedPostgres):
     async def start(self) -> None:
         """As ever; while it is away it cannot be started."""
         if self.away:
-            raise EmbeddedPostgresError("it is kept away")
+            raise CannotRun("it is kept away")
         await super().start()
 
     def bound(self, most_bytes: int | None) -> None:

@@ -14,7 +14,8 @@ import asyncpg
 
 from roundtrip.domain.market.chain_stats import BEHIND_S
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.system.status import Health, HealthParams, health
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.system.status import Health, health
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -48,7 +49,7 @@ async def until(ctx: Context, is_well: bool) -> Health:
     deadline = time.monotonic() + WAIT_S
     while True:
         await ctx.heads.refresh()
-        result = (await health(ctx, HealthParams())).answer
+        result = (await health(ctx, Nothing())).answer
         if result.ok is is_well:
             return result
         assert time.monotonic() < deadline, result

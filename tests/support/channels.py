@@ -134,7 +134,7 @@ class ChannelStreet:
 
     @property
     def outward(self) -> Notifiers:
-        return Notifiers(self.servers, lambda: Seal(self.key), Bot(self.chats) if self.has_bot else None)
+        return Notifiers(self.servers.post, lambda: Seal(self.key), Bot(self.chats) if self.has_bot else None)
 
     @property
     def ctx(self) -> Context:

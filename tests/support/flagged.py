@@ -202,10 +202,10 @@ class FlagGround:
 
     async def look(self) -> None:
         """As the job does it."""
-        found = await review_flags(self.ctx, self.quotes.prices())
+        reviews, newest_s = await review_flags(self.ctx, self.quotes.prices())
         async with self.index.transaction():
             now = datetime.fromtimestamp(self.ctx.now_s(), UTC)
-            await flags.write_reviews(self.index, found.flags, now, found.newest_s)
+            await flags.write_reviews(self.index, reviews, now, newest_s)
 
     async def count_names(self) -> None:
         """As the job does it."""

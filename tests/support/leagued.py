@@ -10,7 +10,7 @@ from roundtrip.domain.practice.practice import Who, monday_s
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
-from roundtrip.store.practice.league import LeagueEligibility, LeagueRank
+from roundtrip.store.practice.league import LeagueRank
 from roundtrip.store.server import partitions
 from roundtrip.store.server.rows import Connection
 from support.made_index import MadeIndex, number_address
@@ -96,7 +96,7 @@ class Leagued:
         later: timedelta = timedelta(0),
         venue: str | None = None,
         bought_at: str | None = None,
-    ) -> LeagueEligibility:
+    ) -> str | None:
         """A practice sell priced at a block; on the token's curve, if nothing else is told."""
         where = {"venue": venue or curve_of(token), "contracts": NETWORK, "bought_at": bought_at}
         at = block(number)

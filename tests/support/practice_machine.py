@@ -25,7 +25,6 @@ from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellPa
 from roundtrip.services.rehearsal.verdict import TradeVerdict
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import HoldingToSell
-from roundtrip.store.practice.league import LeagueEligibility
 from support.counting import put_account
 from support.keys import NOW_S
 from support.practice_doubles import CutPool, Meeting, Pool
@@ -50,10 +49,10 @@ class Request:
     key: str | None
 
 
-async def _counts_some(*given: Any, **where: object) -> LeagueEligibility:
+async def _counts_some(*given: Any, **where: object) -> str | None:
     """Whether a sell counts, by its profit: some of each sort do."""
     profit_wei: int = given[3]
-    return LeagueEligibility(profit_wei % 3 != 0, None if profit_wei % 3 else "by chance")
+    return None if profit_wei % 3 else "by chance"
 
 
 class Practices(RuleBasedStateMachine):

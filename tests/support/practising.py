@@ -19,7 +19,6 @@ from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellPa
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.league import LeagueEligibility
 from roundtrip.store.server.rows import Connection
 from support.keys import Person, account_of_key, key_for
 
@@ -47,8 +46,8 @@ async def counts(
     block: BlockRef,
     now: datetime,
     **where: object,
-) -> LeagueEligibility:
-    return LeagueEligibility(profit_wei >= 0, None if profit_wei >= 0 else "it lost")
+) -> str | None:
+    return None if profit_wei >= 0 else "it lost"
 
 
 @dataclass

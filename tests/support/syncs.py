@@ -99,7 +99,7 @@ class SyncGround:
     async def is_at_the_end(self) -> bool:
         """Whether the index stands at the newest block of the chain, and knows all its blocks."""
         at = await cursor.cursor(self.index)
-        kept = await cursor.blocks_kept(self.index)
+        kept = await cursor.stored_blocks(self.index)
         assert at is not None
         known = [(block.number, block.hash) for block in kept]
         first = at.start_number

@@ -10,12 +10,13 @@ import asyncpg
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.market.fairness import Fairness, WalletOrigin
-from roundtrip.domain.market.winners import SPANS, ClosedToken, RankedWinner, TokenStart, Wallets, board
+from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.boards.winners import RankedClosings
 from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection, as_bytes
 from support.hex_columns import as_address
 from support.tables import emptied
+from support.winner_rules import ClosedToken, RankedWinner, TokenStart, Wallets, board
 
 
 class Facts:

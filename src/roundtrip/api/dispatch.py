@@ -15,7 +15,7 @@ from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import Ticket
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall
 from roundtrip.api.request.callers import CallerRequest, request_id
-from roundtrip.api.request.failure_log import FailureLog
+from roundtrip.api.request.failure_log import FailureLog, TracedFailure
 from roundtrip.api.request.idempotency import read_idempotency_key
 from roundtrip.api.request.min_block import read_min_block
 from roundtrip.api.request.param_errors import (
@@ -76,15 +76,6 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     """The body of every error."""
 
     error: ErrorDetail
-
-
-class TracedFailure(RoundtripError):
-    """A failure that the caller did not cause. Its message names the request id under which it is logged."""
-
-    def __init__(self, code: str, message: str, request: str, retry_after_s: int | None = None) -> None:
-        super().__init__(code, f"{message} Request {request}.", retry_after_s)
-        self.reason = message
-        self.request_id = request
 
 
 class Unexpected(TracedFailure):
@@ -149,17 +140,17 @@ class Dispatch:
         if door == "pages":
             # Operations of pages are in no table, so their counters cannot be initialised at startup.
             measures.count("errors", operation.name, "internal", by=0)
-        with measures.span("request", operation.name, is_root=True) as span:
+        with measures.span("request", operation.name, is_root=True) as note:
             reply = await self._run(
                 operation, raw, caller, query, idempotency_keys, min_block, _MAX_WAITS_S[door]
             )
             outcome = _classify_outcome(reply)
             if measures.traces is not None:
-                span.note("request", request_id())
-            span.note("door", door)
-            span.note("ended", outcome)
+                note("request", request_id())
+            note("door", door)
+            note("ended", outcome)
             if reply.error is not None:
-                span.note("code", reply.error.code)
+                note("code", reply.error.code)
                 self._record_failure(reply.error, operation, door)
         self._measure(operation, door, outcome, started_s)
         return reply
@@ -374,7 +365,9 @@ def read_params(
     try:
         params: Any = msgspec.convert({**given, **from_query}, type=operation.rewritten or operation.params)
     except msgspec.ValidationError as error:
-        text = describe_mismatch(operation.params, operation.name, operation.query, str(error))
+        text = describe_mismatch(
+            operation.params, operation.name, operation.query, str(error), operation.unlisted
+        )
         code = "bad_input" if is_unknown_field(str(error)) else operation.bad_params
         raise ParamFault(code, text) from None
     assert isinstance(params, msgspec.Struct)

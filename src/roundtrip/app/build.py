@@ -1,4 +1,5 @@
-"""Builds the service from settings, and runs it. Used by the command line only."""
+"""Builds what commands run, from settings: a service, a sync or a worker, and short tasks on a database or on
+nodes. Used by commands and measurements only."""
 
 import contextlib
 import functools
@@ -59,7 +60,7 @@ from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS
 from roundtrip.venues.base import Contracts
 
-from .notifiers import open_notifiers, secret_key
+from .notifiers import open_notifiers
 
 _POOL_CONNECTIONS = 11
 _JOB_CONNECTIONS = 8
@@ -75,7 +76,7 @@ _MAX_SPAN_BYTES = 64 * 2**20
 _SPAN_BUFFER_BYTES = 2**20
 """Received before reading from a node pauses. With 64 KB receiving takes nearly twice the processor time, as
 with 4 MB."""
-_DEEPEST_FORK = BLOCKS_KEPT
+_DEEPEST_FORK_BLOCKS = BLOCKS_KEPT
 """Of a real chain; a local one may have been restarted from genesis."""
 _VERIFY_TIMEOUT_S = 30.0
 _GC_THRESHOLDS = (200_000, 20, 50)
@@ -85,9 +86,9 @@ _chance = secrets.SystemRandom().random
 assert coincurve.PublicKey is not None
 
 
-def spare_the_collector() -> None:
-    """Runs the garbage collector rarely: for programs that make millions of tuples and hardly a cycle, which
-    it would walk again and again. The sync's processor time for 130,000 logs went from 3.6 s to 1.9 s."""
+def collect_garbage_rarely() -> None:
+    """Makes the garbage collector run rarely: for programs that make millions of tuples and hardly a cycle.
+    It would walk them again and again, for nearly as long as the sync itself works."""
     gc.set_threshold(*_GC_THRESHOLDS)
 
 
@@ -136,8 +137,8 @@ async def open_context(
     database_url: str,
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
-    """The context of use cases, opened and closed. ``nodes``: one url, or several with limits. Raises
-    OtherKey."""
+    """The context of use cases. Migrates the database, and follows the chain while the block runs. ``nodes``:
+    one url, or several. ``look_back_blocks``: of listed venues; None: all. Raises CannotRun: another key."""
     await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
@@ -198,9 +199,9 @@ async def add_replicas(settings: Settings, database_url: str, ctx: Context) -> A
     if not urls:
         yield ctx
         return
-    sizes = {"max_size": _POOL_CONNECTIONS, "command_timeout": _STATEMENT_S}
+    options = {"max_size": _POOL_CONNECTIONS, "command_timeout": _STATEMENT_S}
     async with (
-        open_replicas(urls, database_url, time.monotonic, ctx.measures, **sizes) as replicas,
+        open_replicas(urls, database_url, time.monotonic, ctx.measures, **options) as replicas,
         run_in_background(replicas.watch(), "replicas"),
     ):
         yield replace(ctx, replicas=replicas)
@@ -273,11 +274,6 @@ async def verify_proof(claim: Claim, network: Network, rpc_url: str | None) -> l
         return await verify_claim(claim, replace(trusted, node=node))
 
 
-def backup_key(settings: Settings) -> bytes:
-    """The key that signs backups. Raises OSError, ValueError."""
-    return secret_key(settings)
-
-
 async def migrate_database(database_url: str) -> list[int]:
     """Applies missing migrations; returns their numbers."""
     async with _connect(database_url) as connection:
@@ -285,7 +281,7 @@ async def migrate_database(database_url: str) -> list[int]:
 
 
 async def distribute_tables(database_url: str) -> list[str]:
-    """Places tables on the workers of the database; returns their names. Raises NoWorkers."""
+    """Places tables on the workers of the database; returns their names. Raises CannotRun."""
     async with _connect(database_url) as connection:
         return await place(connection)
 
@@ -317,7 +313,7 @@ async def rebuild_positions(database_url: str, network: Network) -> int:
 
 
 async def forget_index(database_url: str) -> None:
-    """Deletes what the sync wrote. Raises StillFollowed, asyncpg.LockNotAvailableError."""
+    """Deletes what the sync wrote. Raises CannotRun, asyncpg.LockNotAvailableError."""
     await migrate_database(database_url)
     async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         await forget(connection)
@@ -363,7 +359,7 @@ async def open_sync(
                 contracts=network.contracts,
                 first=(settings.sync_from or 0) if is_local else settings.sync_from,
                 look_back_blocks=network.look_back_blocks or 0,
-                deepest_fork=None if is_local or any_fork else _DEEPEST_FORK,
+                deepest_fork=None if is_local or any_fork else _DEEPEST_FORK_BLOCKS,
                 is_local=is_local,
                 eth_usd_pool=network.eth_usd_pool,
                 tell=report,
@@ -390,7 +386,7 @@ async def run_sync_and_jobs(
     settings: Settings, network: Network, database_url: str, ctx: Context
 ) -> AsyncIterator[None]:
     """Runs the sync and the jobs in the serving process while the block runs."""
-    spare_the_collector()
+    collect_garbage_rarely()
     async with (
         open_sync(settings, network, database_url, lambda _: None, measures=ctx.measures) as sync,
         # A pool of its own, so that callers cannot delay alerts.
@@ -409,9 +405,4 @@ async def run_worker(ctx: Context) -> None:
         run_in_background(AlertLoop(ctx).run(), "alerts"),
         run_in_background(link_chats(ctx), "telegram"),
     ):
-        await make_worker(ctx).run()
-
-
-def make_worker(ctx: Context) -> Worker[Context]:
-    """The worker that runs jobs, over an open context."""
-    return Worker(ctx, KINDS, secrets.SystemRandom().random, measures=ctx.measures)
+        await Worker(ctx, KINDS, _chance, measures=ctx.measures).run()

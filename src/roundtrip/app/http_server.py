@@ -50,16 +50,8 @@ from .recursion_limit import bound_recursion
 log = structlog.get_logger(__name__)
 
 
-class PortTaken(CannotRun):
-    """The port is in use."""
-
-
-class StaysDrained(CannotRun):
-    """The service cannot remove the file of an earlier drain, so it would start drained."""
-
-
 def listen(host: str, port: int, setting: str) -> socket.socket:
-    """A listening socket. Raises PortTaken, naming the setting that moves the port."""
+    """A listening socket. Raises CannotRun: the port is in use; the text names the setting that moves it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -68,7 +60,7 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
         listening.listen(2048)
     except OSError as error:
         listening.close()
-        raise PortTaken(
+        raise CannotRun(
             f"Port {port} on {host} is in use or not available ({error.strerror}). "
             f"Set {setting} to a different port."
         ) from error
@@ -77,7 +69,8 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
 
 def take_port(settings: Settings) -> socket.socket:
     """The service's listening socket. Removes the mark by which ``roundtrip drain`` told an earlier process
-    on this port to drain. Raises PortTaken; StaysDrained: the mark cannot be removed."""
+    on this port to drain. Raises CannotRun: the port is in use, or the mark cannot be removed, so that the
+    service would start drained."""
     listening = listen(settings.host, settings.port, "ROUNDTRIP_PORT")
     mark = drain_mark(settings.var, settings.port)
     # This user makes the folder now. Otherwise root would make it at the first drain, and this user could not
@@ -89,7 +82,7 @@ def take_port(settings: Settings) -> socket.socket:
             mark.unlink(missing_ok=True)
     except OSError as error:
         listening.close()
-        raise StaysDrained(f"This port drains, and {mark} cannot be removed: {error.strerror}.") from error
+        raise CannotRun(f"This port drains, and {mark} cannot be removed: {error.strerror}.") from error
     return listening
 
 

@@ -1,4 +1,4 @@
-"""Builds the clients that deliver messages to channels. Used by ``build`` only."""
+"""Builds the clients that deliver messages to channels, and reads the service's secret key."""
 
 import base64
 import contextlib
@@ -17,39 +17,34 @@ from roundtrip.services.cards.pictures import Pictures, font_files
 from roundtrip.services.runtime.notifiers import Bot, Notifiers
 
 
-class BadSetting(CannotRun):
-    """A setting names a target to which nothing can be sent. The message does not show the setting's
-    value."""
-
-
 @contextlib.asynccontextmanager
 async def open_notifiers(settings: Settings) -> AsyncIterator[Notifiers]:
-    """The clients that deliver messages to channels. Raises BadSetting."""
+    """The clients that deliver messages to channels. Raises CannotRun."""
     loopback = frozenset(settings.webhook_loopback)
     for host_port in settings.webhook_loopback:
         _check_target("ROUNDTRIP_WEBHOOK_LOOPBACK", f"http://{host_port}", loopback)
     _check_target("ROUNDTRIP_TELEGRAM_URL", settings.telegram_url, loopback)
     async with Poster(loopback) as poster:
-        bot = pictures = None
+        bot = draw = None
         if settings.telegram_token is not None:
             bot = Bot(Telegram(poster, settings.telegram_token, settings.telegram_url))
             if all(font.is_file() for font in font_files(LIBRARIES)):
-                pictures = Pictures(LIBRARIES)
+                draw = Pictures(LIBRARIES).draw
         seal = functools.cache(lambda: Seal(secret_key(settings)))
-        yield Notifiers(poster, seal, bot, loopback, settings.public_url, pictures)
+        yield Notifiers(poster.post, seal, bot, loopback, settings.public_url, draw)
 
 
 def _check_target(setting: str, url: str, loopback: frozenset[str]) -> None:
-    """Raises BadSetting: ``url`` is not a valid target."""
+    """Raises CannotRun: ``url`` is not a valid target. The text does not show the setting's value."""
     try:
         parse_target(url, loopback)
     except BadTarget as error:
-        raise BadSetting(f"{setting} is not allowed: {error}") from None
+        raise CannotRun(f"{setting} is not allowed: {error}") from None
 
 
 def secret_key(settings: Settings) -> bytes:
-    """The key that encrypts channels' secrets: ROUNDTRIP_SECRET_KEY, else the content of the file
-    ``secret.key``, which is created if missing. Raises OSError, ValueError."""
+    """The key that encrypts channels' secrets and signs backups: ROUNDTRIP_SECRET_KEY, else the content of
+    the file ``secret.key``, which is created if missing. Raises OSError, ValueError."""
     if settings.secret_key is not None:
         return base64.b64decode(settings.secret_key)
     path = settings.var / "secret.key"

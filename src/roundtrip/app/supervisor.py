@@ -37,10 +37,6 @@ WORKS = "roundtrip works on chain "
 """The beginning of the line by which a process of each kind reports that it is ready."""
 
 
-class ProcessEnded(CannotRun):
-    """A process did not become ready; the text says which."""
-
-
 @dataclass(frozen=True, slots=True)
 class Role:
     """What ``count`` processes do: the program with these ``arguments``. ``ready_prefix``: the beginning of
@@ -159,7 +155,7 @@ class Supervisor:
         SIGUSR1 replaces them one after the other, each when its successor is ready; so does SIGHUP, unless it
         means that the terminal was closed, which ends them. Until all are ready, requests to replace them are
         only logged. ``on_started`` is called when all are ready. Processes that end later are restarted.
-        Raises ProcessEnded: one did not become ready."""
+        Raises CannotRun: one did not become ready."""
         signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
         with _catch_signals(signals, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
             work = asyncio.create_task(self._run_children(on_started))
@@ -208,7 +204,7 @@ class Supervisor:
             children, await asyncio.gather(*(child.is_ready() for child in children)), strict=True
         ):
             if not is_ready:
-                raise ProcessEnded(f"the {child.role.name} process did not become ready")
+                raise CannotRun(f"the {child.role.name} process did not become ready")
         # Before on_started announces it: a signal sent in response must find it set.
         self._is_started = True
         on_started(self)

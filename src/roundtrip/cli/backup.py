@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from roundtrip.app import build
+from roundtrip.app.notifiers import secret_key
 from roundtrip.config.settings import Settings
-from roundtrip.store.maintenance.backup import BackupError, back_up, is_signed
+from roundtrip.domain.base.errors import CannotRun
+from roundtrip.store.maintenance.backup import back_up, is_signed
 from roundtrip.store.maintenance.backup import restore as restore_from
 
 from .terminal import environment, run
@@ -32,7 +34,7 @@ def backup(
 
 async def _backup(settings: Settings, file: Path, small: bool) -> None:
     async with build.open_database(settings, joins=True) as database_url:
-        await back_up(database_url, file, _with_password, build.backup_key(settings), whole=not small)
+        await back_up(database_url, file, _with_password, secret_key(settings), whole=not small)
 
 
 def restore(
@@ -46,8 +48,8 @@ def restore(
 
 
 async def _restore(settings: Settings, file: Path, trust: bool) -> None:
-    if not trust and not is_signed(file, build.backup_key(settings)):
-        raise BackupError(
+    if not trust and not is_signed(file, secret_key(settings)):
+        raise CannotRun(
             "the file was changed, or is not signed with this service's key; nothing was restored. Put back "
             "the key that you kept (secret.key, ROUNDTRIP_SECRET_KEY), or add --trust if you know where the "
             "file comes from"

@@ -14,6 +14,7 @@ from roundtrip.domain.base.figures import format_count, format_duration, format_
 from roundtrip.domain.base.names import clean
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.look_alikes import ListedToken, find_listed
+from roundtrip.domain.verdicts.risks import format_tax
 from roundtrip.domain.verdicts.words import is_tradable, level_word
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
         rows.append(("loss", loss))
         fees = _percent(trade.fees_bps)
         if cost is not None:
-            fees += f": pool {_percent(cost.pool_bps)}, token's tax {_percent(cost.tax_bps)}"
+            tax = format_tax(cost.tax_bps, cost.buy_tax_bps, cost.sell_tax_bps)
+            fees += f": pool {_percent(cost.pool_bps)}, token's tax {tax}"
         rows.append(("fees", fees))
         rows.append(("impact", _percent(trade.price_impact_bps)))
     rows.append(("venue", _venue(answer)))

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from roundtrip.app import build
 from roundtrip.config.settings import Settings
-from roundtrip.domain.watch.channels import IllegalChannelMove
+from roundtrip.domain.base.errors import IllegalMove
 from roundtrip.store.delivery import deliveries
 
 from .terminal import console, run
@@ -63,7 +63,7 @@ async def _resend(settings: Settings, which: int) -> None:
             previous_state = await deliveries.resend(
                 connection, which, datetime.fromtimestamp(time.time(), UTC)
             )
-        except IllegalChannelMove:
+        except IllegalMove:
             print(f"roundtrip: message {which} is already waiting")
             raise SystemExit(_NO) from None
     if previous_state is None:

@@ -44,7 +44,7 @@ def sync(
         run(_who(settings))
         return
     log_to_stderr()
-    build.spare_the_collector()
+    build.collect_garbage_rarely()
     run(_sync(settings, build.select_network(settings), any_fork))
 
 

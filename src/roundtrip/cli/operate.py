@@ -21,7 +21,7 @@ def work() -> None:
     """Runs only the background jobs and the alerts, on the configured network."""
     settings = Settings()
     log_to_stderr()
-    build.spare_the_collector()
+    build.collect_garbage_rarely()
     run(_work(settings, build.select_network(settings)))
 
 

@@ -35,7 +35,7 @@ def serve(
     settings = Settings()
     log_to_stderr()
     network = build.select_network(settings)
-    build.spare_the_collector()
+    build.collect_garbage_rarely()
     with (
         http_server.take_port(settings)
         if descriptor is None

@@ -13,10 +13,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from roundtrip.api.admission.page_views import PageViews
-from roundtrip.api.dispatch import Dispatch, TracedFailure, Unexpected, add_request_id
+from roundtrip.api.dispatch import Dispatch, Unexpected, add_request_id
 from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.http.app import NotFoundPage
 from roundtrip.api.request.callers import Callers
+from roundtrip.api.request.failure_log import TracedFailure
 from roundtrip.api.server.responses import WORTH_COMPRESSING_BYTES, accepts_gzip
 from roundtrip.console.pages.boards import board_events
 from roundtrip.console.support.doc_pages import DocPages

@@ -41,17 +41,6 @@ class CheckWithCard(NamedTuple):
     card: CheckCard
 
 
-class WrongNetwork(CallerFault):
-    """The node's chain does not have the contracts that the check goes through."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "bad_input",
-            "The node's chain has none of this network's contracts. For a local chain, give the file that "
-            "describes it, such as --network var/devnet.json.",
-        )
-
-
 class NodeChecks:
     """Checks over an open client. Used by one event loop."""
 
@@ -111,7 +100,8 @@ def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> H
 
 
 async def check_network(node: RpcNode, network: Network) -> None:
-    """Raises WrongNetwork. A node that does not answer, or is on another chain, is left to what comes
+    """Raises CallerFault (bad_input): the node's chain does not have the contracts that the check goes
+    through. A node that does not answer, or is on another chain, is left to what comes
     next."""
     calls = [RpcCall("eth_chainId", []), RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"])]
     try:
@@ -121,7 +111,11 @@ async def check_network(node: RpcNode, network: Network) -> None:
     except NodeFault:
         return
     if not isinstance(code, RpcError) and bytes(code) == b'"0x"':
-        raise WrongNetwork
+        raise CallerFault(
+            "bad_input",
+            "The node's chain has none of this network's contracts. For a local chain, give the file that "
+            "describes it, such as --network var/devnet.json.",
+        )
 
 
 def policy_for(amount_eth: str | None) -> Policy:

@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import structlog
 from opentelemetry import trace
@@ -18,7 +19,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 import roundtrip
-from roundtrip.domain.base.metrics import UNTRACED, Measures, TraceSpan
+from roundtrip.domain.base.metrics import UNTRACED, Measures, NoteOnSpan
 
 MAX_QUEUED = 8_192
 """Limit of queued spans."""
@@ -54,24 +55,23 @@ class Collector:
         # Not the global tracer provider: libraries' own spans could contain anything.
         self._tracer = self._provider.get_tracer("roundtrip", roundtrip.__version__)
 
-    def span(self, group: str, name: str, is_root: bool) -> contextlib.AbstractContextManager[TraceSpan]:
-        """As ``Traces.span``. Background work, such as polling for the newest block, is not traced."""
+    def span(self, group: str, name: str, is_root: bool) -> contextlib.AbstractContextManager[NoteOnSpan]:
+        """A ``Tracer``. Background work, such as polling for the newest block, is not traced."""
         if not is_root and not trace.get_current_span().is_recording():
             return UNTRACED
         return self._start_span(group, name, _NO_PARENT if is_root else None)
 
     @contextlib.contextmanager
-    def _start_span(self, group: str, name: str, parent: Context | None) -> Iterator["_RecordedSpan"]:
+    def _start_span(self, group: str, name: str, parent: Context | None) -> Iterator[NoteOnSpan]:
         kind = _KINDS.get(group, trace.SpanKind.INTERNAL)
         # Exception texts are not recorded: they may contain a stranger's text, or a secret.
         with self._tracer.start_as_current_span(
             f"{group} {name}", parent, kind, record_exception=False, set_status_on_exception=False
         ) as span:
-            recorded = _RecordedSpan(span)
             try:
-                yield recorded
+                yield partial(_note_on, span)
             except BaseException as error:
-                recorded.note("ended", "left" if isinstance(error, asyncio.CancelledError) else "failed")
+                _note_on(span, "ended", "left" if isinstance(error, asyncio.CancelledError) else "failed")
                 raise
 
     async def end(self) -> None:
@@ -152,12 +152,7 @@ class _BoundedSpans(BatchSpanProcessor):
             super().on_end(span)
 
 
-class _RecordedSpan:
-    def __init__(self, span: trace.Span) -> None:
-        self._span = span
-
-    def note(self, name: str, value: str | int) -> None:
-        """As ``TraceSpan.note``."""
-        self._span.set_attribute(f"roundtrip.{name}", value)
-        if name == "ended" and value == "failed":
-            self._span.set_status(trace.StatusCode.ERROR)
+def _note_on(span: trace.Span, name: str, value: str | int) -> None:
+    span.set_attribute(f"roundtrip.{name}", value)
+    if name == "ended" and value == "failed":
+        span.set_status(trace.StatusCode.ERROR)

@@ -20,7 +20,7 @@ async def trace_to_collector(settings: Settings, measures: Measures, role: str) 
         yield
         return
     collector = importlib.import_module(_OTLP_MODULE).Collector(settings.otlp_url, role, measures)
-    measures.traces = collector
+    measures.traces = collector.span
     try:
         yield
     finally:

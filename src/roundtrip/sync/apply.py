@@ -3,8 +3,7 @@ Enqueues the jobs that new facts require, in the transaction of these facts. Sel
 batch, possibly of a launch's insiders. Pure: only the database knows who those are."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -15,7 +14,6 @@ from roundtrip.domain.market.profit import ValuedFill, WalletPosition, fold
 from roundtrip.store.check.evidence import checked_since
 from roundtrip.store.index import cursor, curves, facts, insiders, liquidity, rewind, tokens
 from roundtrip.store.index.positions import (
-    PositionClosing,
     PositionKey,
     fills_of,
     keys_after,
@@ -110,18 +108,6 @@ class RequestedJobs:
                 await jobs.enqueue(connection, "failed_sell", call.tx_hash, {"token": token})
 
 
-@dataclass(frozen=True, slots=True)
-class Machinery:
-    """The network's own contracts: a transfer to one of them does not give tokens away."""
-
-    addresses: frozenset[Address]
-
-    @staticmethod
-    def of(contracts: Contracts) -> "Machinery":
-        """The contracts of one network."""
-        return Machinery(contracts.all_addresses() | ENTRY_POINTS)
-
-
 class _TxHolding(NamedTuple):
     """One wallet's amount of one token within one transaction."""
 
@@ -131,11 +117,12 @@ class _TxHolding(NamedTuple):
 
 
 def list_deeds(
-    trades: Sequence[TradeEvent], transfers: Sequence[Transfer], machinery: Machinery, from_s: int
+    trades: Sequence[TradeEvent], transfers: Sequence[Transfer], machinery: Collection[Address], from_s: int
 ) -> list[Deed]:
     """Every sell, every burn by a holder, and every transfer to an address that may keep the tokens. What a
     wallet sold in a transaction may pass through other addresses there: only the rest of what it sent to
-    them counts as moved."""
+    them counts as moved. ``machinery``: the network's own contracts: a transfer to one of them does not give
+    tokens away."""
     sold: dict[_TxHolding, int] = defaultdict(int)
     places: dict[TxHash, set[str]] = defaultdict(set)
     deeds = []
@@ -154,11 +141,11 @@ def list_deeds(
             continue
         if recipient in BURN_ADDRESSES:
             deeds.append(Deed("burned", spot, token, sender, recipient, amount_raw, None, by == sender))
-        elif recipient in machinery.addresses or recipient in places.get(spot.tx_hash, ()):
+        elif recipient in machinery or recipient in places.get(spot.tx_hash, ()):
             holding = _TxHolding(spot.tx_hash, token, sender)
             if holding in sold:
                 sold[holding] -= min(sold[holding], amount_raw)
-        elif recipient not in (sender, token) and sender not in machinery.addresses:
+        elif recipient not in (sender, token) and sender not in machinery:
             moves.append(transfer)
     return deeds + list(_subtract_sales(moves, sold))
 
@@ -197,7 +184,7 @@ class Writer:
         self._contracts = contracts
         self._eth_usd_pool = eth_usd_pool
         self._decoder = Decoder(contracts)
-        self._machinery = Machinery.of(contracts)
+        self._machinery = contracts.all_addresses() | ENTRY_POINTS
         self._context: FoldContext | None = None
         self._ids = cursor.Ids()
         self._positions: dict[PositionKey, WalletPosition] = {}
@@ -234,7 +221,7 @@ class Writer:
                 if last.timestamp_s >= recent_s:
                     deeds = list_deeds(batch.trades, batch.transfers, self._machinery, recent_s)
                     await insiders.put(connection, deeds, self._ids)
-                    failed = list_failed_sells(decoded, self._machinery.addresses)
+                    failed = list_failed_sells(decoded, self._machinery)
                     await self._requested_jobs.enqueue(connection, batch, failed)
                 await cursor.keep_blocks(connection, batch.blocks)
                 await liquidity.forget_states(connection, blocks[0].ref.number, last.number)
@@ -277,7 +264,7 @@ class Writer:
             kept = to
             if await cursor.forget_older(connection, to.number):
                 kept = BEFORE_ALL
-                await cursor.forget_retired(connection)
+                await cursor.delete_position_base(connection)
             touched = await keys_after(connection, kept.number, kept.timestamp_s)
             await rewind.take_away(connection, kept, at.number)
             await refold(connection, touched, self._contracts)
@@ -317,7 +304,7 @@ class Writer:
         # This searches all pools, so only for quotes that may become money with this batch.
         quotes = missing.quotes - money(self._contracts)
         if quotes:
-            context.pools.update(await cursor.unpaid_pools_of(connection, quotes, self._ids))
+            context.pools.update(await cursor.pools_without_money(connection, quotes, self._ids))
         if missing.tokens:
             launched = await cursor.launched_among(connection, missing.tokens)
             context.launched.update((token, token in launched) for token in missing.tokens)
@@ -385,7 +372,7 @@ class Writer:
         for key, fill in fills:
             folded[key], closing = fold(folded.get(key), fill)
             if closing is not None:
-                closed.append(PositionClosing(key, closing))
+                closed.append((key, closing))
         await put_positions(connection, {key: folded[key] for key in keys})
         await put_closings(connection, closed)
 

@@ -4,12 +4,11 @@ ranges of wallets, while the sync runs. Deletes old trades and keeps their effec
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 
 from roundtrip.domain.market.profit import WalletPosition, fold_fills
 from roundtrip.store.index import cursor
 from roundtrip.store.index.positions import (
-    PositionClosing,
     PositionFill,
     PositionKey,
     count_of_wallets,
@@ -38,11 +37,11 @@ async def fold_onto(
     open_key: PositionKey | None = None
     folded: dict[PositionKey, WalletPosition] = {}
     async for chunk in trades:
-        folded.update(await positions(connection, {trade.key for trade in chunk} - folded.keys(), table))
+        folded.update(await positions(connection, {key for key, _ in chunk} - folded.keys(), table))
         closed = []
-        for key, of_key in groupby(chunk, attrgetter("key")):
-            folded[key], closings = fold_fills(folded.get(key), (trade.fill for trade in of_key))
-            closed += [PositionClosing(key, closing) for closing in closings]
+        for key, of_key in groupby(chunk, itemgetter(0)):
+            folded[key], closings = fold_fills(folded.get(key), (fill for _, fill in of_key))
+            closed += [(key, closing) for closing in closings]
             open_key = key
         if puts_closings:
             await put_closings(connection, closed)
@@ -60,14 +59,14 @@ async def rebuild(connection: Connection, contracts: Contracts) -> AsyncIterator
     """Yields the number of rebuilt positions after each transaction. The sync waits during a transaction, and
     then clears its caches. Pruned trades still count: they were folded into ``facts.position_base``, and
     closings from their time are left as they are."""
-    last = await cursor.last_address(connection)
+    last = await cursor.highest_address_id(connection)
     for first in range(1, last + 1, REBUILT_AT_ONCE):
         yield await _rebuild(connection, first, first + REBUILT_AT_ONCE, contracts)
 
 
 async def _rebuild(connection: Connection, first: int, end: int, contracts: Contracts) -> int:
     async with connection.transaction():
-        trades_from_s = await cursor.hold(connection)
+        trades_from_s = await cursor.lock_for_refold(connection)
         if trades_from_s is None:
             return 0
         await reset_wallets(connection, first, end, trades_from_s)
@@ -93,12 +92,12 @@ async def retire_trades(connection: Connection, before_s: int, contracts: Contra
         end_s = first_s + partitions.DAY_S
         if end_s > before_s:
             return False
-        last = await cursor.last_address(connection)
+        last = await cursor.highest_address_id(connection)
         for first in range(1, last + 1, ADDRESSES_AT_ONCE):
             wallets = first, first + ADDRESSES_AT_ONCE
             trades = fills_of_wallets(connection, *wallets, contracts, (first_s, end_s))
             await fold_onto(connection, "position_base", trades)
-        await cursor.hold(connection)
-        await cursor.trades_gone(connection, end_s)
+        await cursor.lock_for_refold(connection)
+        await cursor.record_deleted_trades(connection, end_s)
         await partitions.drop_before(connection, _TRADE, days[0] + timedelta(days=1))
         return True

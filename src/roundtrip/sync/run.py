@@ -73,7 +73,7 @@ class OtherChain(CannotRun):
         )
 
 
-async def read_first_hash(node: RpcNode, chain_id: int) -> str:
+async def read_genesis_hash(node: RpcNode, chain_id: int) -> str:
     """The hash of the node's block 0, which must be the parent of its block 1. The database stores it to
     recognise its chain later. Raises NodeFault, also for another chain id."""
     (chain,) = await node.batch([RpcCall("eth_chainId", [])], budgeted=False)
@@ -364,27 +364,27 @@ class Sync:
         if first is None:
             newest = (await following.feed.next(-1)).number
             first = max(0, newest - following.look_back_blocks)
-        parent, first_hash = await self._parent_of(first), await self._first_hash()
-        await cursor.begin(connection, first, parent, first_hash, following.is_local)
+        parent, genesis_hash = await self._parent_of(first), await self._read_genesis_hash()
+        await cursor.begin(connection, first, parent, genesis_hash, following.is_local)
 
-    async def _first_hash(self) -> str:
-        return await read_first_hash(self._following.node, self._following.chain_id)
+    async def _read_genesis_hash(self) -> str:
+        return await read_genesis_hash(self._following.node, self._following.chain_id)
 
     async def _check_chain(self, connection: Connection) -> None:
         """Raises OtherChain where the database is of another chain; adopts a local chain that was reset."""
-        first_hash = await self._hash_to_adopt(connection)
-        if first_hash is not None:
-            await cursor.adopt(connection, first_hash)
+        genesis_hash = await self._hash_to_adopt(connection)
+        if genesis_hash is not None:
+            await cursor.set_genesis_hash(connection, genesis_hash)
 
     async def _hash_to_adopt(self, connection: Connection) -> str | None:
         """The hash of block 0 of a local chain that was reset; None: the database is of this chain. Raises
         OtherChain."""
-        first_hash, at = await self._first_hash(), await cursor.cursor(connection)
-        if at is None or at.first_hash == first_hash:
+        genesis_hash, at = await self._read_genesis_hash(), await cursor.cursor(connection)
+        if at is None or at.genesis_hash == genesis_hash:
             return None
         if not at.is_local or not self._following.is_local:
             raise OtherChain
-        return first_hash
+        return genesis_hash
 
     async def _parent_of(self, first: int) -> BlockRef:
         if first == 0:
@@ -414,10 +414,10 @@ class Sync:
 
     async def _append(self, connection: Connection, blocks: Sequence[BlockRead], newest_s: int) -> int:
         measures, began_s = self._following.measures, time.perf_counter()
-        with measures.span("sync", "batch", is_root=True) as span:
-            span.note("blocks", len(blocks))
+        with measures.span("sync", "batch", is_root=True) as note:
+            note("blocks", len(blocks))
             rows = await self._writer.append(connection, blocks, newest_s)
-            span.note("rows", rows)
+            note("rows", rows)
         self._number = blocks[-1].ref.number
         measures.observe("sync", "batch", "written", time.perf_counter() - began_s)
         measures.count("sync_blocks", by=len(blocks))
@@ -449,7 +449,7 @@ class Sync:
         if at is None:
             return
         following, deepest = self._following, self._following.deepest_fork
-        kept = await cursor.blocks_kept(connection)
+        kept = await cursor.stored_blocks(connection)
         if deepest is not None:
             kept = [block for block in kept if block.number >= at.block.number - deepest]
         fork = await find_fork_point(following.node, kept, at.start_number)

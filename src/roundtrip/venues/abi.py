@@ -1,4 +1,5 @@
-"""Calldata and return data in 32-byte words: enough of the contract ABI for fixed shapes."""
+"""Encodes calldata, and decodes return data and topics, in 32-byte words: the part of the contract ABI that
+fixed shapes need. Words are hex digits without ``0x``."""
 
 from collections.abc import Callable
 
@@ -40,19 +41,21 @@ def word(value: int | str | bool) -> str:
     return format(int(value) & MAX_UINT256, "064x")
 
 
-def call(head: str, *arguments: int | str | bool) -> str:
-    """Calldata of a function with static arguments only. ``head``: its selector."""
-    return head + "".join(map(word, arguments))
+def call(function_selector: str, *arguments: int | str | bool) -> str:
+    """Calldata of a function with static arguments only, as ``0x`` hex; ``function_selector``, too."""
+    return function_selector + "".join(map(word, arguments))
 
 
 def bytes_tail(item: str) -> str:
-    """The tail of a ``bytes`` argument (``0x`` hex): its length and its content, padded to whole words."""
+    """The tail of a ``bytes`` argument: the length and the content of ``item`` (``0x`` hex), padded to whole
+    words."""
     size = (len(item) - 2) // 2
     return word(size) + item[2:].ljust(-(-size // WORD) * WORD * 2, "0")
 
 
 def bytes_array(items: list[str]) -> str:
-    """The tail of a ``bytes[]`` argument: its length, offsets and items (each ``0x`` hex)."""
+    """The tail of a ``bytes[]`` argument: how many ``items`` (each ``0x`` hex), the offset of each, and the
+    tail of each."""
     offsets, tails, offset = [], [], WORD * len(items)
     for item in items:
         tail = bytes_tail(item)
@@ -106,7 +109,8 @@ def topic_address(topics: tuple[str, ...], index: int) -> Address | None:
 
 
 class _Addresses(dict[str, Address | None]):
-    """By topic. Each address is mostly the same object: Python hashes it once, and it is kept once."""
+    """The address in each topic, remembered: mostly the same object is returned for the same address, so that
+    Python hashes it once and keeps it once."""
 
     def __missing__(self, topic: str) -> Address | None:
         if len(self) >= _MAX_REMEMBERED:

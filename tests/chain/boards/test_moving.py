@@ -309,11 +309,11 @@ async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was
     await jobs.enqueue(rows, "boards", "moving")
     await run_alone(moved, "boards")
     filling = (await graduating_page(moved, Nothing())).answer
-    insiders = {curve.token.address: curve.insiders_bps for curve in filling.curves}
+    insiders = {curve.token.address: curve.insiders_bps for curve in filling.rows}
     assert {token: bps for token, bps in insiders.items() if bps is not None} == {
         story.launched: exposed[story.launched][2]
     }
-    others = {curve.token.address for curve in filling.curves} - {*exposed}
+    others = {curve.token.address for curve in filling.rows} - {*exposed}
     queued = {row["key"] for row in await rows.fetch("SELECT key FROM jobs.job WHERE kind = 'exposure'")}
     assert queued <= others
     assert len(queued) == min(len(others), MAX_READINGS)

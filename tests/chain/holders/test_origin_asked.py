@@ -18,7 +18,7 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.history import origin_of
 from roundtrip.store.index import origins
-from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, ArchiveSearch
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet import world
 from support import archive as archives
@@ -142,7 +142,7 @@ async def test_an_index_that_now_begins_later_leaves_more_to_search(
     asks: Context, index: Connection, archive: Archive
 ) -> None:
     await follow(index, START, archive.busy)
-    await origins.keep_older(index, NOBODY, OlderOrigin(None, START - 2))
+    await origins.keep_archive_search(index, NOBODY, ArchiveSearch(None, START - 2))
     assert await origin_of(asks, NOBODY) is None
     assert await wished(index) == [NOBODY]
 
@@ -231,7 +231,7 @@ async def test_another_chain_is_not_believed(ask: Ask, index: Connection, archiv
     async with QuirkyNode(archive.url, "wrong chain id").running() as other:
         done = await ask(other.url, EARLY)
     assert (done.exit_code, "another chain" in done.output) == (2, True)
-    assert await origins.older(index, EARLY) is None
+    assert await origins.read_archive_search(index, EARLY) is None
 
 
 @pytest.mark.parametrize("wallet", ["0x12", "vitalik.eth", EARLY + "00", ""])

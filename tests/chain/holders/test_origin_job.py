@@ -14,7 +14,7 @@ from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
-from roundtrip.store.index.origins import OlderOrigin
+from roundtrip.store.index.origins import ArchiveSearch
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet import world
@@ -47,7 +47,7 @@ async def asks(archive: Archive, built: world.Built, pool: asyncpg.Pool) -> Asyn
         yield found
 
 
-async def searched(ctx: Context, connection: Connection, wallet: Address, start: int) -> OlderOrigin | None:
+async def searched(ctx: Context, connection: Connection, wallet: Address, start: int) -> ArchiveSearch | None:
     """After one round, for an index that begins with block ``start``."""
     await connection.execute(
         "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
@@ -57,7 +57,7 @@ async def searched(ctx: Context, connection: Connection, wallet: Address, start:
     )
     await jobs.enqueue(connection, "origin", wallet)
     await work(ctx)
-    return await origins.older(connection, wallet)
+    return await origins.read_archive_search(connection, wallet)
 
 
 async def work(ctx: Context) -> None:
@@ -73,7 +73,7 @@ async def left(connection: Connection) -> int:
 async def test_what_is_older_than_the_index_is_found_and_kept(
     asks: Context, clean: Connection, archive: Archive
 ) -> None:
-    found = OlderOrigin(FirstSeen(FUNDED, archive.funded_s, archive.funder), FUNDED)
+    found = ArchiveSearch(FirstSeen(FUNDED, archive.funded_s, archive.funder), FUNDED)
     assert await searched(asks, clean, EARLY, START) == found
     assert await left(clean) == 0
 
@@ -82,7 +82,7 @@ async def test_what_is_older_than_the_index_is_found_and_kept(
 async def test_nothing_before_the_index_is_kept_as_that(
     asks: Context, clean: Connection, wallet: Address
 ) -> None:
-    assert await searched(asks, clean, wallet, START) == OlderOrigin(None, START - 1)
+    assert await searched(asks, clean, wallet, START) == ArchiveSearch(None, START - 1)
     assert await left(clean) == 0
 
 
@@ -103,7 +103,7 @@ async def test_where_it_could_not_be_found_out_it_is_tried_three_days(
         assert (row["tries"], row["failed_at"], round(waited_s / DAY_S)) == (tries, None, 1)
         await work(replace(asks, now_s=partial(float, run_s)))
     assert await clean.fetchval("SELECT failed_at IS NOT NULL FROM jobs.job")
-    assert await origins.older(clean, EARLY) is None
+    assert await origins.read_archive_search(clean, EARLY) is None
 
 
 async def test_a_node_that_fails_in_the_search_is_no_origin(

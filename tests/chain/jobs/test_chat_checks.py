@@ -1,9 +1,9 @@
 """/check in a private chat: the bot's answers, over the real chain and a scripted Telegram."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -44,27 +44,27 @@ from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.check.handler import check_and_store
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.notifiers import CLOSED, Bot, DrawsPictures
+from roundtrip.services.runtime.notifiers import CLOSED, Bot
 from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip_development.devnet.world import Built
 from support.telegram import TOKEN, TelegramApi, telegram_api
 
+DrawPicture = Callable[[str], Awaitable[bytes]]
 
-@dataclass
-class NoPictures:
-    async def draw(self, svg: str) -> bytes:
-        raise ServiceFull("busy", "Too many pictures are being drawn; retry in 2 s.", 2)
+
+async def draw_nothing(svg: str) -> bytes:
+    raise ServiceFull("busy", "Too many pictures are being drawn; retry in 2 s.", 2)
 
 
 @asynccontextmanager
-async def bot(ctx: Context, pictures: DrawsPictures | None = None) -> AsyncIterator[TelegramApi]:
+async def bot(ctx: Context, draw: DrawPicture | None = None) -> AsyncIterator[TelegramApi]:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         outward = replace(
             CLOSED,
-            poster=poster,
+            post=poster.post,
             bot=Bot(Telegram(poster, TOKEN, api.url)),
             public_url="https://roundtrip.example",
-            pictures=pictures,
+            draw=draw,
         )
         async with run_in_background(link_chats(replace(ctx, outward=outward), again_s=0.01), "telegram"):
             yield api
@@ -78,7 +78,7 @@ async def insiders_not_read(indexed: Context) -> None:
 
 async def test_a_check_is_answered_with_the_cards_text_and_picture(indexed: Context, built: Built) -> None:
     token = built.tokens["owner_only_sell"].lower()
-    async with bot(indexed, Pictures(LIBRARIES)) as api:
+    async with bot(indexed, Pictures(LIBRARIES).draw) as api:
         await api.says(5, f"/check {built.tokens['owner_only_sell']}")
         (reply,) = await api.told_to(1)
     assert reply["chat_id"] == 5
@@ -90,11 +90,11 @@ async def test_a_check_is_answered_with_the_cards_text_and_picture(indexed: Cont
     assert sentence
 
 
-@pytest.mark.parametrize("pictures", [None, NoPictures()])
+@pytest.mark.parametrize("draw", [None, draw_nothing])
 async def test_without_a_picture_the_text_is_sent(
-    indexed: Context, built: Built, pictures: DrawsPictures | None
+    indexed: Context, built: Built, draw: DrawPicture | None
 ) -> None:
-    async with bot(indexed, pictures) as api:
+    async with bot(indexed, draw) as api:
         await api.says(5, f"/check {built.tokens['plain']}")
         (reply,) = await api.told_to(1)
     lines = reply["text"].split("\n")
@@ -113,7 +113,7 @@ async def test_the_text_names_the_token_that_another_looks_like(indexed: Context
 async def test_a_picture_that_telegram_refuses_is_replaced_by_the_text(
     indexed: Context, built: Built
 ) -> None:
-    async with bot(indexed, Pictures(LIBRARIES)) as api:
+    async with bot(indexed, Pictures(LIBRARIES).draw) as api:
         api.wait_s = 1
         await api.says(5, f"/check {built.tokens['plain']}")
         (reply,) = await api.told_to(1)

@@ -18,7 +18,8 @@ from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.system.status import HealthParams, health
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.system.status import health
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.dialects import DialectNode, Kind
@@ -136,16 +137,16 @@ async def test_what_is_missing_shows_in_health_and_what_is_there_again_does_not(
     rounds = DoctorRounds(lambda: replace(patient(ctx, faulty.url), thorough=False))
     ctx = replace(ctx, lacks=rounds.lacks)
     async with followed(ctx):
-        assert (await health(ctx, HealthParams())).answer.lacks == []
+        assert (await health(ctx, Nothing())).answer.lacks == []
         faulty.fault = "no eth_simulateV1"
         await rounds.once()
-        result = (await health(ctx, HealthParams())).answer
+        result = (await health(ctx, Nothing())).answer
         assert result.ok is False
         assert "eth_simulateV1" in {lack.what for lack in result.lacks}
         assert all(lack.costs for lack in result.lacks)
         faulty.fault = None
         await rounds.once()
-        result = (await health(ctx, HealthParams())).answer
+        result = (await health(ctx, Nothing())).answer
         assert (result.ok, {lack.what for lack in result.lacks}) == (True, {"archive"})
 
 
@@ -172,7 +173,7 @@ async def test_rounds_are_made_while_the_service_runs(ctx: Context) -> None:
 
 async def test_a_database_that_is_gone_shows_in_health(ctx: Context, built: Built) -> None:
     pool = await asyncpg.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0)
-    result = (await health(replace(ctx, pool=pool), HealthParams())).answer
+    result = (await health(replace(ctx, pool=pool), Nothing())).answer
     assert (result.ok, [lack.what for lack in result.lacks]) == (False, ["database"])
     pool.terminate()
 
@@ -205,7 +206,7 @@ async def test_health_is_not_ok_while_no_simulation_can_be_read(ctx: Context, fa
     node = Node(faulty.url, node_of(ctx).session, 2.0)
     heads = Heads(node, CHAIN_ID, ctx.contracts)
     await heads.refresh()
-    assert (await health(replace(ctx, heads=heads), HealthParams())).answer.ok is False
+    assert (await health(replace(ctx, heads=heads), Nothing())).answer.ok is False
     faulty.fault = None
 
 
@@ -213,13 +214,13 @@ async def test_health_that_is_not_ok_says_why(ctx: Context, indexed: Context) ->
     """Also where the index is not behind the node: it is the node that is gone, or behind."""
     head = ctx.heads.current()
     gone = Heads(Node("http://127.0.0.1:1", node_of(ctx).session, 0.1), CHAIN_ID, ctx.contracts)
-    result = (await health(replace(indexed, heads=gone), HealthParams())).answer
+    result = (await health(replace(indexed, heads=gone), Nothing())).answer
     assert (result.ok, [lack.what for lack in result.lacks]) == (False, ["node"])
     for by_blocks, by_s, behind in ((-1000, -1000, "node"), (1000, 1000, "index")):
         block = replace(
             head.block, number=head.block.number + by_blocks, timestamp_s=head.block.timestamp_s + by_s
         )
         heads = cast(Heads, SimpleNamespace(current=lambda block=block: replace(head, block=block)))
-        result = (await health(replace(indexed, heads=heads), HealthParams())).answer
+        result = (await health(replace(indexed, heads=heads), Nothing())).answer
         assert (result.ok, [lack.what for lack in result.lacks]) == (False, [behind])
         assert (result.blocks_behind == 0) is (behind == "node")

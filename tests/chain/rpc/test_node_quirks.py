@@ -225,6 +225,24 @@ async def test_code_that_runs_for_too_long_rests_no_node(
     assert asked == [two[0].url]
 
 
+async def test_a_probe_costs_the_request_that_waits_for_it_two_trips(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    """It reads the newest block, and then simulates beside a plain call."""
+    nodes, costs = nodes_of(over(ctx, two[0].url, timeout_s=2.0)), []
+
+    async def speaks(node: Node) -> bool:
+        return True
+
+    nodes.speaks = speaks
+    for _ in range(2):
+        meter = Meter()
+        await nodes.batch([RpcCall("eth_simulateV1", [{"blockStateCalls": [{}]}, "latest"])], meter)
+        costs.append((meter.trips, meter.calls))
+    # The first request also asks for the chain's id.
+    assert costs == [(3, 5), (1, 1)]
+
+
 async def test_a_node_that_does_not_answer_plainly_after_a_long_simulation_rests(
     ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
 ) -> None:

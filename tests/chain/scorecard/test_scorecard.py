@@ -294,7 +294,7 @@ async def test_a_failed_sell_of_which_the_node_has_no_state_leaves_no_ok_right(s
     assert sell is not None
     assert not sell.refused
     async with scoring.ctx.pool.acquire() as connection:
-        await failed_sells.put(connection, Address(token), sell)
+        await failed_sells.put_sell(connection, Address(token), sell)
     await scoring.over()
     assert await scoring.scores() == [("ok", "undecided", "not_told")]
 

@@ -16,7 +16,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.history_answer import LaunchRow, WalletHistory
-from roundtrip.store.index.origins import OlderOrigin, keep_older
+from roundtrip.store.index.origins import ArchiveSearch, keep_archive_search
 from roundtrip.store.server import jobs
 from roundtrip.store.wallets.wallets import MAX_ROWS
 from roundtrip_development.devnet.actors import DUMPER, FUNDER, LAUNCHERS, SERIAL, SNIPERS, TRADERS
@@ -282,7 +282,9 @@ async def test_an_origin_is_searched_for_and_told_when_it_is_known(by_hand: Cont
     assert await jobs.is_there(made.connection, "origin", WALLET)
     await made.connection.execute("UPDATE jobs.job SET failed_at = now()")
     assert (await history(by_hand, WALLET)).origin_status == "unknown"
-    await keep_older(made.connection, WALLET, OlderOrigin(FirstSeen(3, START_S - 90_000, OTHER), 3))
+    await keep_archive_search(
+        made.connection, WALLET, ArchiveSearch(FirstSeen(3, START_S - 90_000, OTHER), 3)
+    )
     found = await history(by_hand, WALLET)
     assert (found.origin_status, found.first_seen) == ("known", at(START_S - 90_000))
     assert found.funder is not None

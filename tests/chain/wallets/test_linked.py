@@ -15,7 +15,7 @@ from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.linked import LinkedWallets, linked_wallets
-from roundtrip.store.index.origins import OlderOrigin, keep_older
+from roundtrip.store.index.origins import ArchiveSearch, keep_archive_search
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip_development.devnet.actors import FUNDER, SERIAL, SNIPERS
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -225,10 +225,12 @@ async def test_what_an_archive_told_of_the_funder_counts(by_hand: Context, made:
     """It is older than what the sync saw; when it came is not known then."""
     await made.funded(ASKED, OTHER)
     await made.funded(KIN, GIVER)
-    await keep_older(made.connection, ASKED, OlderOrigin(FirstSeen(1, 1, GIVER), 1))
+    await keep_archive_search(made.connection, ASKED, ArchiveSearch(FirstSeen(1, 1, GIVER), 1))
     found = await asked(by_hand, ASKED)
     assert scores(found) == {GIVER: 70, KIN: 40}
-    await keep_older(made.connection, KIN, OlderOrigin(FirstSeen(1, 1, number_address(0xFFF001)), 1))
+    await keep_archive_search(
+        made.connection, KIN, ArchiveSearch(FirstSeen(1, 1, number_address(0xFFF001)), 1)
+    )
     unmet = await asked(by_hand, KIN)
     assert (unmet.linked, unmet.funder and unmet.funder.wallets_funded) == ((), 0)
 

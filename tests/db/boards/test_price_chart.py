@@ -9,13 +9,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.services.boards.price_chart import (
-    ChartParams,
-    PriceChart,
-    TradesParams,
-    price_chart,
-    token_trades,
-)
+from roundtrip.services.boards.price_chart import ChartParams, PriceChart, price_chart, token_trades
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.services.support.index_reader import when
 from roundtrip.store.boards import price_candles
 from roundtrip.store.check import evidence
@@ -76,7 +71,7 @@ async def test_a_token_whose_decimals_are_not_known_has_no_price(made: MadeIndex
     assert (found.now, found.candles) == (None, [])
     assert "decimals" in found.text
     ctx: Any = SimpleNamespace(index_pool=lambda: pool, pool=pool, contracts=NETWORK, chain_id=7)
-    (row,) = (await token_trades(ctx, TradesParams(TOKEN))).answer.trades
+    (row,) = (await token_trades(ctx, TokenParams(TOKEN))).answer.trades
     assert (row.tokens, row.quote, row.price) == (None, None, None)
 
 

@@ -33,21 +33,25 @@ async def keep(
     connection: Connection, at: datetime, *wallets: RecalledWallet, token: Address = TOKEN
 ) -> None:
     """Four old ones at most are deleted."""
-    await store.keep(connection, token, wallets, at, at - DAY, pruned_at_once=4)
+    await store.keep_recalled_wallets(connection, token, wallets, at, at - DAY, pruned_at_once=4)
 
 
 async def test_a_tokens_own_are_read_the_newest_first(connection: Connection) -> None:
     await keep(connection, NOW - 2 * SECOND, wallet(3))
     await keep(connection, NOW - SECOND, wallet(-1), wallet(7))
     await keep(connection, NOW, wallet(9), token=OTHER)
-    assert await store.read(connection, TOKEN, NOW - DAY) == [wallet(-1), wallet(7), wallet(3)]
+    assert await store.read_recalled_wallets(connection, TOKEN, NOW - DAY) == [
+        wallet(-1),
+        wallet(7),
+        wallet(3),
+    ]
 
 
 async def test_a_wallet_that_was_met_again_is_kept_for_another_day(connection: Connection) -> None:
     await keep(connection, NOW - DAY, wallet(3), wallet(4))
     await keep(connection, NOW, wallet(3))
     await keep(connection, NOW - 2 * SECOND, wallet(3))
-    assert await store.read(connection, TOKEN, NOW) == [wallet(3)]
+    assert await store.read_recalled_wallets(connection, TOKEN, NOW) == [wallet(3)]
 
 
 async def test_old_ones_are_deleted_a_few_at_a_time(connection: Connection) -> None:
@@ -61,4 +65,4 @@ async def test_old_ones_are_deleted_a_few_at_a_time(connection: Connection) -> N
 
 async def test_so_many_are_read_and_no_more(connection: Connection) -> None:
     await keep(connection, NOW, *(wallet(number) for number in range(10)))
-    assert len(await store.read(connection, TOKEN, NOW - DAY, 3)) == 3
+    assert len(await store.read_recalled_wallets(connection, TOKEN, NOW - DAY, 3)) == 3

@@ -37,7 +37,7 @@ async def index_two_pools(index: Connection) -> Chain:
     chain = Chain()
     chain.block(sent(v3_opened(LOW, WETH)), sent(v3_opened(LOW, HIGH)))
     await appended(index, await begun(index, chain.parent), chain.blocks)
-    await token_index.keep(index, LOW, [RECALLED], NOW, SINCE)
+    await token_index.keep_recalled_wallets(index, LOW, [RECALLED], NOW, SINCE)
     return chain
 
 

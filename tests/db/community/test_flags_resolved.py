@@ -41,9 +41,9 @@ async def test_a_flag_is_settled_once(ground: FlagGround) -> None:
     await ground.block(after_s=SETTLED_S)
     first, second = [await review_flags(ground.ctx, ground.quotes.prices()) for _ in range(2)]
     now = await ground.index.fetchval("SELECT made_at FROM accounts.flag WHERE id = $1", flag)
-    own = [[one for one in found.flags if one.id == flag] for found in (first, second)]
-    assert await calls.write_reviews(ground.index, own[0], now, first.newest_s) == 1
-    assert await calls.write_reviews(ground.index, own[1], now, second.newest_s) == 0
+    own = [[one for one in reviews if one.id == flag] for reviews, _ in (first, second)]
+    assert await calls.write_reviews(ground.index, own[0], now, first[1]) == 1
+    assert await calls.write_reviews(ground.index, own[1], now, second[1]) == 0
     assert await ground.state(flag) == "proved"
 
 
@@ -73,8 +73,8 @@ async def test_the_job_settles_and_wishes_for_itself(ground: FlagGround) -> None
     assert await ground.state(flag) == "proved"
     wished = await jobs.to_come(ground.index, "calls", "open")
     assert wished is not None
-    assert wished.run_at.timestamp() == ground.ctx.now_s() + EVERY_S
-    assert wished.last_error is None
+    assert wished[0].timestamp() == ground.ctx.now_s() + EVERY_S
+    assert wished[1] is None
 
 
 async def test_without_an_index_the_job_waits(ground: FlagGround) -> None:

@@ -53,8 +53,8 @@ async def test_the_job_counts_and_wishes_for_itself(ground: FlagGround) -> None:
     assert len((await wallet_names(ground.ctx, Nothing())).answer.rows) == 1
     wished = await jobs.to_come(ground.index, "names", "public")
     assert wished is not None
-    assert wished.run_at.timestamp() >= ground.ctx.now_s() + EVERY_S
-    assert wished.last_error is None
+    assert wished[0].timestamp() >= ground.ctx.now_s() + EVERY_S
+    assert wished[1] is None
 
 
 async def test_without_an_index_the_job_leaves_what_was_public(ground: FlagGround) -> None:

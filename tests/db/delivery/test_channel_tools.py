@@ -305,7 +305,7 @@ async def test_everybodys_webhooks_of_discord_have_limits_of_their_own(street: C
 
 async def test_a_context_that_was_given_nothing_sends_nothing(street: ChannelStreet) -> None:
     assert Context.__dataclass_fields__["outward"].default is CLOSED
-    assert not (await CLOSED.poster.post(Target("https://a.example/", "a.example", 443), b"", {})).ok
+    assert not (await CLOSED.post(Target("https://a.example/", "a.example", 443), b"", {})).ok
     with pytest.raises(Unsealable):
         CLOSED.seal()
 

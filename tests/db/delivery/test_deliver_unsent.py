@@ -8,9 +8,10 @@ import pytest
 from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.domain.accounts.account import Account
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import MAX_TRIES
-from roundtrip.services.runtime.notifiers import OtherKey, check_key
+from roundtrip.services.runtime.notifiers import check_key
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.watch import alerts
 from support.channels import ChannelStreet, answered
@@ -85,14 +86,14 @@ async def test_another_key_is_refused_while_something_is_sealed(street: ChannelS
     account = await street.account()
     await answer_of(street.ctx, "set_webhook", account, url="https://a.example/")
     await check_key(street.pool, street.outward)
-    with pytest.raises(OtherKey, match="not the key"):
+    with pytest.raises(CannotRun, match="not the key"):
         await check_key(street.pool, other.outward)
     with pytest.raises(Unsealable):
         await answer_of(other.ctx, "set_webhook", account, url="https://b.example/")
     await street.pool.execute("UPDATE accounts.channel SET state = 'removed'")
     await check_key(street.pool, other.outward)
     await answer_of(other.ctx, "set_webhook", account, url="https://b.example/")
-    with pytest.raises(OtherKey, match="not the key"):
+    with pytest.raises(CannotRun, match="not the key"):
         await check_key(street.pool, street.outward)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from roundtrip.domain.base.errors import IllegalMove
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Alert, Draft
-from roundtrip.domain.watch.channels import IllegalChannelMove
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import ChannelKind, NewChannel
@@ -107,7 +107,7 @@ async def test_one_is_sent_once_more_under_the_same_id(connection: Connection) -
     channel_id = await channel(connection, owner)
     await deliveries.enqueue(connection, [alert(1, owner)], NOW)
     (first,) = await deliveries.due(connection, channel_id, NOW, 10)
-    with pytest.raises(IllegalChannelMove):
+    with pytest.raises(IllegalMove):
         await deliveries.resend(connection, first.id, NOW)
     tried = deliveries.DeliveryTry(NOW, 500, "answered 500", 3)
     assert await deliveries.finish_run(connection, first, "failed_last", NOW, tried)

@@ -6,13 +6,19 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.wallets.linked import FirstSeen
-from roundtrip.store.index.origins import OlderOrigin, keep_older, older, origin, origins_of
+from roundtrip.store.index.origins import (
+    ArchiveSearch,
+    keep_archive_search,
+    origin,
+    origins_of,
+    read_archive_search,
+)
 from roundtrip.store.server.rows import Connection, as_bytes, fetch_row
 from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))
 MET = FirstSeen(500, 5000, FUNDER)
-FOUND = OlderOrigin(FirstSeen(40, 400, OTHER), 900)
+FOUND = ArchiveSearch(FirstSeen(40, 400, OTHER), 900)
 HASH = bytes(32)
 NOBODY = address(0x404)
 
@@ -76,36 +82,36 @@ async def test_a_wallet_that_nobody_funded(connection: Connection) -> None:
     "told",
     [
         FOUND,
-        OlderOrigin(None, 900),
-        OlderOrigin(FirstSeen(40, 400, None), 900),
-        OlderOrigin(FirstSeen(0, 0, None), 0),
+        ArchiveSearch(None, 900),
+        ArchiveSearch(FirstSeen(40, 400, None), 900),
+        ArchiveSearch(FirstSeen(0, 0, None), 0),
     ],
 )
-async def test_what_the_archive_told_is_kept(connection: Connection, told: OlderOrigin) -> None:
-    assert await older(connection, WALLET) is None
-    await keep_older(connection, WALLET, told)
-    assert await older(connection, WALLET) == told
-    assert await older(connection, OTHER) is None
+async def test_what_the_archive_told_is_kept(connection: Connection, told: ArchiveSearch) -> None:
+    assert await read_archive_search(connection, WALLET) is None
+    await keep_archive_search(connection, WALLET, told)
+    assert await read_archive_search(connection, WALLET) == told
+    assert await read_archive_search(connection, OTHER) is None
 
 
 @pytest.mark.parametrize(
     ("before", "then", "kept"),
     [
-        (FOUND, OlderOrigin(FirstSeen(39, 390, None), 950), "before"),
-        (FOUND, OlderOrigin(None, 950), "before"),
-        (OlderOrigin(None, 900), FOUND, "then"),
-        (OlderOrigin(None, 900), OlderOrigin(None, 901), "then"),
-        (OlderOrigin(None, 900), OlderOrigin(None, 899), "before"),
-        (OlderOrigin(None, 1900), FOUND, "then"),
+        (FOUND, ArchiveSearch(FirstSeen(39, 390, None), 950), "before"),
+        (FOUND, ArchiveSearch(None, 950), "before"),
+        (ArchiveSearch(None, 900), FOUND, "then"),
+        (ArchiveSearch(None, 900), ArchiveSearch(None, 901), "then"),
+        (ArchiveSearch(None, 900), ArchiveSearch(None, 899), "before"),
+        (ArchiveSearch(None, 1900), FOUND, "then"),
         (FOUND, FOUND, "then"),
     ],
 )
 async def test_what_was_found_stays(
-    connection: Connection, before: OlderOrigin, then: OlderOrigin, kept: str
+    connection: Connection, before: ArchiveSearch, then: ArchiveSearch, kept: str
 ) -> None:
-    await keep_older(connection, WALLET, before)
-    await keep_older(connection, WALLET, then)
-    assert await older(connection, WALLET) == (before if kept == "before" else then)
+    await keep_archive_search(connection, WALLET, before)
+    await keep_archive_search(connection, WALLET, then)
+    assert await read_archive_search(connection, WALLET) == (before if kept == "before" else then)
 
 
 @pytest.mark.parametrize(
@@ -114,39 +120,39 @@ async def test_what_was_found_stays(
         # A whole index knows; the archive may know of money that came out of a contract before.
         (0, None, MET),
         (0, FOUND, FOUND.found),
-        (0, OlderOrigin(FirstSeen(500, 5000, None), 900), FirstSeen(500, 5000, None)),
-        (0, OlderOrigin(FirstSeen(600, 6000, OTHER), 900), MET),
-        (0, OlderOrigin(None, 100), MET),
+        (0, ArchiveSearch(FirstSeen(500, 5000, None), 900), FirstSeen(500, 5000, None)),
+        (0, ArchiveSearch(FirstSeen(600, 6000, OTHER), 900), MET),
+        (0, ArchiveSearch(None, 100), MET),
         # One that begins late does not, unless nothing was before it.
         (300, None, None),
         (300, FOUND, FOUND.found),
-        (300, OlderOrigin(FirstSeen(600, 6000, OTHER), 900), FirstSeen(600, 6000, OTHER)),
-        (300, OlderOrigin(None, 298), None),
-        (300, OlderOrigin(None, 299), MET),
-        (300, OlderOrigin(None, 400), MET),
+        (300, ArchiveSearch(FirstSeen(600, 6000, OTHER), 900), FirstSeen(600, 6000, OTHER)),
+        (300, ArchiveSearch(None, 298), None),
+        (300, ArchiveSearch(None, 299), MET),
+        (300, ArchiveSearch(None, 400), MET),
         (1, None, None),
-        (1, OlderOrigin(None, 0), MET),
+        (1, ArchiveSearch(None, 0), MET),
         # No index at all.
         (None, None, None),
         (None, FOUND, FOUND.found),
-        (None, OlderOrigin(None, 900), None),
+        (None, ArchiveSearch(None, 900), None),
     ],
 )
 async def test_what_is_known_for_sure(
-    connection: Connection, start: int | None, told: OlderOrigin | None, known: FirstSeen | None
+    connection: Connection, start: int | None, told: ArchiveSearch | None, known: FirstSeen | None
 ) -> None:
     await meet(connection)
     if start is not None:
         await follow_from(connection, start)
     if told is not None:
-        await keep_older(connection, WALLET, told)
+        await keep_archive_search(connection, WALLET, told)
     assert await origin(connection, WALLET) == known
 
 
 async def test_a_wallet_that_was_never_met_has_no_origin(connection: Connection) -> None:
     await follow_from(connection, 0)
     assert await origin(connection, WALLET) is None
-    await keep_older(connection, WALLET, OlderOrigin(None, 900))
+    await keep_archive_search(connection, WALLET, ArchiveSearch(None, 900))
     assert await origin(connection, WALLET) is None
 
 
@@ -155,8 +161,8 @@ async def test_a_wallet_that_was_never_met_has_no_origin(connection: Connection)
 FEW = [address(n) for n in range(1, 7)]
 numbers = st.integers(0, 9)
 origins_met = st.builds(FirstSeen, numbers, numbers, st.none() | st.sampled_from(FEW))
-searches = st.builds(OlderOrigin, st.none(), numbers) | st.builds(
-    lambda found: OlderOrigin(found, found.first_number), origins_met
+searches = st.builds(ArchiveSearch, st.none(), numbers) | st.builds(
+    lambda found: ArchiveSearch(found, found.first_number), origins_met
 )
 
 
@@ -170,7 +176,7 @@ async def test_of_many_at_once_each_has_its_own(
     connection: Connection,
     start: int | None,
     seen: dict[Address, FirstSeen],
-    told: dict[Address, OlderOrigin],
+    told: dict[Address, ArchiveSearch],
 ) -> None:
     """What is said of one is what the rule says of it, whoever else is asked for."""
     await connection.execute("TRUNCATE facts.cursor, facts.address, facts.origin, facts.older_origin")
@@ -184,7 +190,7 @@ async def test_of_many_at_once_each_has_its_own(
             ids[wallet], one.first_number, one.first_s, funder, funder and 9,
         )  # fmt: skip
     for wallet, searched in told.items():
-        await keep_older(connection, wallet, searched)
+        await keep_archive_search(connection, wallet, searched)
 
     def sure(wallet: Address) -> FirstSeen | None:
         search, known = told.get(wallet), []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.market.fairness import Fairness
-from roundtrip.domain.market.winners import SPANS, ClosedToken, Window
+from roundtrip.domain.market.winners import SPANS, Window
 from roundtrip.store.boards import winners
 from roundtrip.store.holders import smart_money
 from roundtrip.store.holders.smart_money import MAX_WINS_LOOKED_AT, BoardRow, SmartCrowd, WinningClose
@@ -36,6 +36,7 @@ from support.told_winners import (
     launches,
     sells,
 )
+from support.winner_rules import ClosedToken
 from support.won import Facts, facts, strewn
 from unit.venues.network import address
 

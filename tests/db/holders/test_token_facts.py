@@ -85,13 +85,13 @@ async def test_pools_of_no_money_are_found_by_either_side_and_reoriented(
     unpaid = POOL._replace(at="0x" + "0d" * 20, token=TOKEN, quote=OTHER, in_money_from=None, hook=None)
     await facts.put_pools(connection, [unpaid], ids)
     for side in (TOKEN, OTHER):
-        assert list(await cursor.unpaid_pools_of(connection, [side], Ids())) == [unpaid.at]
+        assert list(await cursor.pools_without_money(connection, [side], Ids())) == [unpaid.at]
     reoriented = unpaid._replace(token=OTHER, quote=TOKEN, in_money_from=7)
     await facts.reorient_pools(connection, [(TOKEN, 7)], [reoriented], ids)
     assert await cursor.launch_quotes(connection) == {TOKEN}
     (found,) = (await cursor.pools_at(connection, [unpaid.at], Ids())).values()
     assert (found.token, found.quote, found.in_money_from) == (OTHER, TOKEN, 7)
-    assert await cursor.unpaid_pools_of(connection, [TOKEN, OTHER], Ids()) == {}
+    assert await cursor.pools_without_money(connection, [TOKEN, OTHER], Ids()) == {}
     assert [pool.at for pool in await cursor.pools_of(connection, ids.addresses[OTHER], 5)] == [unpaid.at]
 
 
@@ -234,9 +234,9 @@ async def test_the_cursor_moves_only_from_where_it_stands(connection: Connection
 
 
 async def test_whoever_changes_what_was_folded_is_counted(connection: Connection) -> None:
-    assert await cursor.hold(connection) is None
+    assert await cursor.lock_for_refold(connection) is None
     await cursor.begin(connection, 0, ref(0))
-    assert await cursor.hold(connection) == 0
+    assert await cursor.lock_for_refold(connection) == 0
     assert await cursor.advance(connection, ref(0).hash, ref(1)) == 1
 
 
@@ -253,11 +253,11 @@ async def test_blocks_are_kept_for_a_window_and_every_so_many_for_ever(
         await cursor.keep_blocks(connection, [ref(n) for n in range(start, min(start + width, last + 1))])
     window = range(last - BLOCKS_KEPT + 1, last + 1)
     older = [n for n in range(1, window.start) if n % CHECKPOINT_BLOCKS == 0]
-    assert await cursor.blocks_kept(connection) == [ref(n) for n in (*older, *window)]
+    assert await cursor.stored_blocks(connection) == [ref(n) for n in (*older, *window)]
 
 
 async def test_the_first_number_is_none_without_addresses(connection: Connection) -> None:
-    before = await cursor.last_address(connection)
+    before = await cursor.highest_address_id(connection)
     ids = Ids()
     await facts.intern(connection, [address(0xFACE)], ids)
-    assert await cursor.last_address(connection) == ids.addresses[address(0xFACE)] > before
+    assert await cursor.highest_address_id(connection) == ids.addresses[address(0xFACE)] > before

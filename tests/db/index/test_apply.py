@@ -190,7 +190,7 @@ async def test_who_changed_what_was_folded_is_heard_of(index: Connection) -> Non
     writer = await begun(index, blocks.parent)
     await appended(index, writer, blocks.blocks)
     async with index.transaction():
-        await cursor.hold(index)
+        await cursor.lock_for_refold(index)
         await index.execute("UPDATE facts.position SET buys = 70")
     blocks.block(sent(CHEAP))
     await appended(index, writer, blocks.blocks[4:])

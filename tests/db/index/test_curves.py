@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.wallets.linked import EXCHANGE_WALLETS
 from roundtrip.store.index import curves, insiders
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.position_fold import rebuild
@@ -38,6 +39,10 @@ from unit.venues.network import address
 
 ROUTER = address(0x2007E2)
 """A stranger's: no part of the network's machinery."""
+PAYEE = address(0x9A7EE)
+"""A wallet that nobody has paid at the start."""
+OTHERS_PAID = EXCHANGE_WALLETS - 2
+"""So many more make ``DEV`` nearly an exchange: it also pays ``BOB`` and ``PAYEE``."""
 few = settings(
     max_examples=15,
     deadline=None,
@@ -126,7 +131,8 @@ async def test_at_any_moment_they_are_what_a_slow_sum_says(
         if to != at:
             await writer.rewind(index, at, to)
             await agree(index, chain)
-    assert [made async for made in rebuild(index, NETWORK)]
+    rebuilt = [count async for count in rebuild(index, NETWORK)]
+    assert rebuilt
     await agree(index, chain)
 
 
@@ -229,13 +235,14 @@ async def test_who_is_funded_later_was_no_insider(index: Connection, sizes: list
 
 @pytest.mark.parametrize("sizes", [[1], [9]])
 @pytest.mark.parametrize(
-    ("before", "after", "expected"), [(498, 0, [600]), (499, 0, []), (498, 1, [600]), (499, 1, [])]
+    ("before", "later", "expected"),
+    [(OTHERS_PAID, 0, [600]), (OTHERS_PAID + 1, 0, []), (OTHERS_PAID, 1, [600]), (OTHERS_PAID + 1, 1, [])],
 )
 async def test_whom_an_exchange_paid_is_no_insider_of_its_launches(
-    index: Connection, sizes: list[int], before: int, after: int, expected: list[int]
+    index: Connection, sizes: list[int], before: int, later: int, expected: list[int]
 ) -> None:
     """By what it had paid until then, in one batch as in several. What it does itself counts all the same."""
-    chain, crowd = begins(), [address(0xC0000 + n) for n in range(before + after)]
+    chain, crowd = begins(), [address(0xC0000 + n) for n in range(before + later)]
     paid = [sent(sender=DEV, to=one, value_wei=5) for one in crowd]
     chain.block(sent(sender=DEV, to=PAYEE, value_wei=5), *paid[:before])
     chain.block(sent(moved(HIGH, PAYEE, ALICE, 600), sender=PAYEE))
@@ -243,9 +250,6 @@ async def test_whom_an_exchange_paid_is_no_insider_of_its_launches(
     chain.block(sent(moved(HIGH, DEV, ALICE, 700), sender=DEV))
     await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
     assert [row["token_raw"] for row in await read_table(index, "inside")] == [*expected, 700]
-
-
-PAYEE = address(0x9A7EE)
 
 
 async def test_of_whom_the_deployer_paid_only_what_it_does_itself_counts(index: Connection) -> None:
@@ -292,7 +296,7 @@ async def test_a_curve_from_before_the_first_block_is_not_made_up(index: Connect
     assert await read_table(index, "curve") == await read_table(index, "buyback") == []
 
 
-async def test_a_rewind_takes_counts_that_knew_of_more(index: Connection) -> None:
+async def test_a_rewind_deletes_what_was_counted_at_later_blocks(index: Connection) -> None:
     chain = begins()
     writer = await begun(index, chain.parent)
     await appended(index, writer, chain.blocks)

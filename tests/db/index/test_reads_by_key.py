@@ -2,7 +2,8 @@
 
 import pytest
 
-from roundtrip.store.server.migrate import NoWorkers, distribute
+from roundtrip.domain.base.errors import CannotRun
+from roundtrip.store.server.migrate import distribute
 from roundtrip.store.server.partitions import DAILY, ensure
 from roundtrip.store.server.rows import Connection
 from support.databases import needs_one_server
@@ -37,6 +38,6 @@ async def test_each_is_planned_in_place(connection: Connection) -> None:
 
 @needs_one_server
 async def test_without_workers_nothing_is_placed(connection: Connection) -> None:
-    with pytest.raises(NoWorkers):
+    with pytest.raises(CannotRun):
         await distribute(connection)
     assert await connection.fetch(_READS)

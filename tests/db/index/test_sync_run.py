@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.rpc.client import RpcCall
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.index import cursor as chain
-from roundtrip.store.maintenance.backup import StillFollowed, forget
+from roundtrip.store.maintenance.backup import forget
 from roundtrip.sync.run import ForkTooDeep, NodeBehind, OtherChain
 from support.scripted_chain import CHAIN_SENDER, Answers, ScriptedChain
 from support.syncs import WAIT_S, SyncGround, ground_in
@@ -62,7 +63,7 @@ async def test_it_begins_where_it_is_told_or_some_blocks_back(
 async def test_what_it_follows_is_forgotten_only_after_it_ended(ground: SyncGround) -> None:
     async with ground.following():
         await ground.until(30)
-        with pytest.raises(StillFollowed):
+        with pytest.raises(CannotRun):
             await forget(ground.index)
         assert await ground.is_at_the_end()
     async with asyncio.timeout(WAIT_S):
@@ -357,7 +358,7 @@ async def test_what_was_folded_of_trades_that_are_gone_goes_with_a_fork_below_th
         await ground.until(30)
     stands = await chain.cursor(ground.index)
     assert stands is not None
-    await chain.trades_gone(ground.index, stands.block.timestamp_s)
+    await chain.record_deleted_trades(ground.index, stands.block.timestamp_s)
     await ground.index.execute(
         "INSERT INTO facts.position_base SELECT 1, 1, 5, 5, 0, 0, 5, 5, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2"
     )

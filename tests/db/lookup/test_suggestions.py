@@ -63,7 +63,7 @@ async def test_a_beginning_finds_symbols_and_names(
     await make(connection)
     found = await find_by_text(connection, query.casefold(), query, 8)
     by_token = {bearer(n): symbol for n, (symbol, _, _) in enumerate(MADE)}
-    assert [by_token[one.token] for one in found] == expected
+    assert [by_token[token] for token, _ in found] == expected
     assert len(await find_by_text(connection, query.casefold(), query, 1)) == min(1, len(expected))
 
 
@@ -71,6 +71,6 @@ async def test_the_first_digits_of_an_address_find_it(connection: Connection) ->
     await make(connection)
     every = [bearer(n) for n in range(len(MADE))]
     digits = bearer(0).removeprefix("0x")
-    assert [one.token for one in await find_by_address(connection, digits[:38], 8)] == every
-    assert [one.token for one in await find_by_address(connection, digits.upper(), 8)] == every[:1]
+    assert [token for token, _ in await find_by_address(connection, digits[:38], 8)] == every
+    assert [token for token, _ in await find_by_address(connection, digits.upper(), 8)] == every[:1]
     assert await find_by_address(connection, "f" * 39, 8) == []

@@ -17,12 +17,13 @@ from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
 from roundtrip.domain.accounts import keys
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import accounts
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.index import cursor
-from roundtrip.store.maintenance.backup import FORGOTTEN, BackupError, _split_password, back_up
+from roundtrip.store.maintenance.backup import FORGOTTEN, _split_password, back_up
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.sync.apply import Writer
@@ -352,7 +353,7 @@ def test_a_password_stands_in_no_list_of_processes(url: str, plain: str, passwor
 
 
 def test_nor_does_the_password_of_a_clients_key() -> None:
-    with pytest.raises(BackupError, match="sslpassword"):
+    with pytest.raises(CannotRun, match="sslpassword"):
         _split_password("postgresql://me@host/db?sslmode=verify-full&sslkey=%2Fkey&sslpassword=hush")
 
 

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check.proof_input import RecalledWallet
 from roundtrip.domain.liquidity.unlocks import Unlock
@@ -18,9 +19,9 @@ from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.index import cursor
-from roundtrip.store.index.origins import OlderOrigin, keep_older
+from roundtrip.store.index.origins import ArchiveSearch, keep_archive_search
 from roundtrip.store.liquidity.positions import put_unlocks
-from roundtrip.store.maintenance.backup import FORGOTTEN, KEPT, StillFollowed, forget
+from roundtrip.store.maintenance.backup import FORGOTTEN, KEPT, forget
 from roundtrip.store.scorecard import failed_sells, scorecard
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict
 from roundtrip.store.server import jobs, partitions
@@ -57,8 +58,8 @@ async def rest_is_there(index: Connection) -> None:
     row_id = await evidence.keep(index, TOKEN, kept)
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
     recalled = RecalledWallet("0x" + "aa" * 20, "0x" + "00" * 32, 3)
-    await token_index.keep(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
-    await keep_older(index, TOKEN, OlderOrigin(None, 9))
+    await token_index.keep_recalled_wallets(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
+    await keep_archive_search(index, TOKEN, ArchiveSearch(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)
     await books.save_book(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
@@ -69,7 +70,7 @@ async def rest_is_there(index: Connection) -> None:
     waits = MissingReceipt(row_id + 1, TOKEN, "ok", 7200, 1, NOW)
     await scorecard.put(index, [scored], 0, row_id, NOW, [waits])
     sell = FailedSell(1, 1, TxHash("0x" + "a" * 64), TOKEN, 1)
-    await failed_sells.put(index, TOKEN, sell)
+    await failed_sells.put_sell(index, TOKEN, sell)
     await jobs.enqueue(index, "token", TOKEN)
 
 
@@ -97,12 +98,12 @@ async def test_all_that_the_sync_wrote_goes_and_nothing_else(index: Connection, 
 
 
 async def test_the_next_sync_makes_it_again(index: Connection, followed: Chain) -> None:
-    before, last_id = await tables(index), await cursor.last_address(index)
+    before, last_id = await tables(index), await cursor.highest_address_id(index)
     await forget(index)
     await cursor.begin(index, followed.parent.number + 1, followed.parent)
     await appended(index, Writer(NETWORK), followed.blocks)
     assert await tables(index) == before
-    assert await cursor.last_address(index) == last_id
+    assert await cursor.highest_address_id(index) == last_id
 
 
 async def test_forgotten_twice_is_forgotten(index: Connection, followed: Chain) -> None:
@@ -115,7 +116,7 @@ async def test_while_a_sync_holds_its_lock_nothing_goes(index: Connection, follo
     before = await tables(index)
     other = await asyncpg.connect(url)
     await other.execute("SELECT pg_advisory_lock($1)", SYNC_LOCK)
-    with pytest.raises(StillFollowed):
+    with pytest.raises(CannotRun):
         await forget(index)
     assert await tables(index) == before
     await other.close()
@@ -167,5 +168,5 @@ async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
         await index.execute("SELECT pg_advisory_xact_lock($1)", SYNC_LOCK)
         refused = await run_command(monkeypatch, url, "--yes")
         # ``main`` makes a line of it.
-        assert isinstance(refused.exception, StillFollowed)
+        assert isinstance(refused.exception, CannotRun)
     assert await cursor.cursor(index) is not None

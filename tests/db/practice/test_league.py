@@ -14,14 +14,14 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.index import cursor
 from roundtrip.store.practice import league
-from roundtrip.store.practice.league import LeagueCounts, LeagueEligibility
+from roundtrip.store.practice.league import LeagueCounts
 from roundtrip.store.server.rows import Connection
 from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_account
 from support.made_index import ETH, number_address
 from unit.venues.logs import NETWORK
 
 WAIT_S = 20
-COUNTS = LeagueEligibility(True)
+COUNTS = None
 OTHER = number_address(0x70D0)
 
 
@@ -83,17 +83,20 @@ async def test_what_cannot_be_found_out_in_time_does_not_count_and_the_transacti
     async with other.transaction():
         await other.execute("LOCK TABLE facts.position IN ACCESS EXCLUSIVE MODE")
         async with made.connection.transaction(), asyncio.timeout(WAIT_S):
-            assert await league.count_sell(
-                made.connection,
-                account,
-                TOKEN,
-                ETH,
-                block(),
-                NOW,
-                venue=curve_of(TOKEN),
-                contracts=NETWORK,
-                timeout_s=0.05,
-            ) == LeagueEligibility(False, rules.NO_TIME)
+            assert (
+                await league.count_sell(
+                    made.connection,
+                    account,
+                    TOKEN,
+                    ETH,
+                    block(),
+                    NOW,
+                    venue=curve_of(TOKEN),
+                    contracts=NETWORK,
+                    timeout_s=0.05,
+                )
+                == rules.NO_TIME
+            )
             await accounts.tag_agent(made.connection, account.id, "Bot")
     assert (await accounts.read_account(made.connection, account.id)).account.agent_name == "Bot"
     assert await made.connection.fetchval("SELECT count(*) FROM accounts.league_week") == 0
@@ -116,7 +119,7 @@ async def test_of_a_crowd_in_the_long_run_all_are_looked_at(made: Leagued) -> No
     await made.met(*fresh, at_s=block().timestamp_s)
     await made.bought(OTHER, *fresh)
     account = await new_account(made.connection)
-    assert await made.sells(account, token=OTHER) == LeagueEligibility(False, rules.FEW)
+    assert await made.sells(account, token=OTHER) == rules.FEW
     await made.bought(OTHER, *(number_address(0xE000 + n) for n in range(20)))
     assert await made.sells(account, token=OTHER) == COUNTS
 

@@ -10,7 +10,7 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice import practice as rules
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.store.practice import league
-from roundtrip.store.practice.league import LeagueCounts, LeagueEligibility
+from roundtrip.store.practice.league import LeagueCounts
 from roundtrip.store.server.rows import Connection
 from support.leagued import (
     BUYERS,
@@ -32,7 +32,7 @@ from support.made_index import ETH, number_address
 from support.told_blocks import START_S
 from unit.venues.logs import NETWORK
 
-COUNTS = LeagueEligibility(True)
+COUNTS = None
 OWN = number_address(0xAAAA)
 """The farmer's token."""
 FARMER, PURSE = number_address(0xFA), number_address(0xFB)
@@ -73,9 +73,7 @@ async def test_a_buyer_of_the_token_who_is_no_kin_counts(made: Leagued) -> None:
 async def test_a_young_token_counts_for_nobody_however_many_bought_it(made: Leagued) -> None:
     await made.launched(YOUNG, NUMBER - DAY_S + 1)
     await made.bought(YOUNG, *CROWD)
-    assert await made.sells(await new_account(made.connection), token=YOUNG) == LeagueEligibility(
-        False, rules.YOUNG
-    )
+    assert await made.sells(await new_account(made.connection), token=YOUNG) == rules.YOUNG
     assert await nobody_is_on_it(made)
 
 
@@ -128,9 +126,9 @@ async def test_a_crowd_out_of_one_purse_is_none(
     await prepares(made)
     await made.bought(OWN, *CROWD)
     farmer = await new_account(made.connection, FARMER)
-    assert await made.sells(farmer, token=OWN) == LeagueEligibility(False, rules.FEW)
+    assert await made.sells(farmer, token=OWN) == rules.FEW
     await made.bought(OWN, *BUYERS[: FAIRNESS.least_buyers - 2])
-    assert await made.sells(farmer, token=OWN) == LeagueEligibility(False, rules.FEW)
+    assert await made.sells(farmer, token=OWN) == rules.FEW
     assert await nobody_is_on_it(made)
     assert await made.kept() == []
     await made.bought(OWN, *BUYERS)
@@ -183,11 +181,11 @@ async def test_who_is_behind_a_token_wins_nothing_with_it(
     """Also once it is kept as fair; and with others' tokens he may win."""
     farmer = await new_account(made.connection, await behind(made))
     for _ in range(3):
-        assert await made.sells(farmer) == LeagueEligibility(False, rules.KIN)
+        assert await made.sells(farmer) == rules.KIN
     assert await nobody_is_on_it(made)
     assert await made.sells(await new_account(made.connection)) == COUNTS
     await made.keep(TOKEN)
-    assert await made.sells(farmer) == LeagueEligibility(False, rules.KIN)
+    assert await made.sells(farmer) == rules.KIN
     await made.launched(OWN, DAY_S, number_address(0xDF))
     await made.bought(OWN, *BUYERS)
     assert await made.sells(farmer, token=OWN) == COUNTS
@@ -201,9 +199,7 @@ async def test_who_left_the_same_exchange_another_day_is_no_kin(made: Leagued) -
 
 
 async def test_his_loss_is_left_out_like_his_gain(made: Leagued) -> None:
-    assert await made.sells(await new_account(made.connection, DEPLOYER), -ETH) == LeagueEligibility(
-        False, rules.KIN
-    )
+    assert await made.sells(await new_account(made.connection, DEPLOYER), -ETH) == rules.KIN
     assert await nobody_is_on_it(made)
 
 
@@ -212,20 +208,18 @@ async def test_his_loss_is_left_out_like_his_gain(made: Leagued) -> None:
 
 async def test_without_an_index_nothing_counts(connection: Connection) -> None:
     alone = await Leagued(connection).emptied()
-    assert await alone.sells(await new_account(connection)) == LeagueEligibility(False, rules.NO_INDEX)
+    assert await alone.sells(await new_account(connection)) == rules.NO_INDEX
     assert await nobody_is_on_it(alone)
 
 
 async def test_a_token_that_stands_in_no_fact_counts_for_nobody(made: Leagued) -> None:
-    assert await made.sells(await new_account(made.connection), token=OWN) == LeagueEligibility(
-        False, rules.NOT_KNOWN
-    )
+    assert await made.sells(await new_account(made.connection), token=OWN) == rules.NOT_KNOWN
 
 
 async def test_a_token_whose_beginning_is_not_known_counts_for_nobody(made: Leagued) -> None:
     await made.bought(OWN, *BUYERS)
     account = await new_account(made.connection)
-    assert await made.sells(account, token=OWN) == LeagueEligibility(False, rules.NO_BEGINNING)
+    assert await made.sells(account, token=OWN) == rules.NO_BEGINNING
     pool = await made.index.pool(OWN, QUOTE)
     await made.connection.execute("UPDATE facts.pool SET at_s = $2 WHERE id = $1", pool, START_S)
     await made.traded(pool, BUYERS[0], NUMBER - 9)
@@ -234,18 +228,18 @@ async def test_a_token_whose_beginning_is_not_known_counts_for_nobody(made: Leag
 
 async def test_a_token_is_as_old_as_it_was_at_the_block_of_the_sell(made: Leagued) -> None:
     account = await new_account(made.connection)
-    assert await made.sells(account, number=2 * DAY_S - 1) == LeagueEligibility(False, rules.YOUNG)
+    assert await made.sells(account, number=2 * DAY_S - 1) == rules.YOUNG
     assert await made.sells(account) == COUNTS
     # Kept by now; still, the block of that sell is before.
     await made.keep(TOKEN)
-    assert await made.sells(account, number=2 * DAY_S - 1) == LeagueEligibility(False, rules.YOUNG)
+    assert await made.sells(account, number=2 * DAY_S - 1) == rules.YOUNG
     assert await made.sells(account, number=2 * DAY_S) == COUNTS
 
 
 async def test_an_index_that_is_behind_makes_no_token_older(made: Leagued) -> None:
     await made.connection.execute("DELETE FROM facts.cursor")
     await made.index.begin(0, 2 * DAY_S - 1)
-    assert await made.sells(await new_account(made.connection)) == LeagueEligibility(False, rules.YOUNG)
+    assert await made.sells(await new_account(made.connection)) == rules.YOUNG
 
 
 # --- pools that somebody made for it ---------------------------------------------------------------
@@ -256,7 +250,7 @@ POOL_ID = "0x" + "b8" * 32
 
 async def is_not_there(made: Leagued, venue: str | None = AWAY) -> bool:
     found = await made.sells(await new_account(made.connection), venue=venue)
-    return found == LeagueEligibility(False, rules.ELSEWHERE)
+    return found == rules.ELSEWHERE
 
 
 async def test_a_pool_of_ones_own_on_a_fair_token_counts_for_nothing(made: Leagued) -> None:
@@ -286,9 +280,7 @@ async def test_where_it_is_traded_most_counts_once_it_is_a_day_old(made: Leagued
     await made.traded(pool, BUYERS[0], NUMBER - 5)
     account = await new_account(made.connection)
     assert await made.sells(account, venue=AWAY) == COUNTS
-    assert await made.sells(account, venue=AWAY, number=NUMBER - 1) == LeagueEligibility(
-        False, rules.ELSEWHERE
-    )
+    assert await made.sells(account, venue=AWAY, number=NUMBER - 1) == rules.ELSEWHERE
 
 
 async def test_what_a_curve_became_counts_and_what_looks_like_it_does_not(made: Leagued) -> None:
@@ -307,7 +299,7 @@ async def test_what_was_bought_in_a_pool_of_ones_own_counts_nowhere(made: League
     """Cheap there for a block, and sold where everybody sells."""
     await made.opened(TOKEN, AWAY, NUMBER - 1)
     account = await new_account(made.connection)
-    assert await made.sells(account, bought_at=AWAY) == LeagueEligibility(False, rules.ELSEWHERE)
+    assert await made.sells(account, bought_at=AWAY) == rules.ELSEWHERE
     assert await made.sells(account, bought_at=curve_of(TOKEN)) == COUNTS
 
 
@@ -316,7 +308,7 @@ async def test_a_place_that_is_not_told_counts_for_nothing(made: Leagued) -> Non
     counted = await league.count_sell(
         made.connection, account, TOKEN, ETH, block(), NOW, venue=None, contracts=NETWORK
     )
-    assert counted == LeagueEligibility(False, rules.ELSEWHERE)
+    assert counted == rules.ELSEWHERE
 
 
 # --- many sells out of one -------------------------------------------------------------------------

@@ -395,19 +395,19 @@ async def test_a_failed_sell_is_kept_once_and_goes_with_its_block(card: Card) ->
     sell = FailedSell(at.number, at.timestamp_s, TX, BUYERS[6], made.bought().received_raw)
     span_s = (before.timestamp_s, at.timestamp_s)
     for one in (sell, replace(sell, refused=False)):
-        await failed_sells.put(card.index, TOKEN, one)
-    assert await failed_sells.between(card.index, TOKEN, before.number, span_s) == [sell]
-    assert await failed_sells.between(card.index, OTHER, before.number, span_s) == []
-    assert await failed_sells.between(card.index, TOKEN, at.number, span_s) == []
+        await failed_sells.put_sell(card.index, TOKEN, one)
+    assert await failed_sells.sells_between(card.index, TOKEN, before.number, *span_s) == [sell]
+    assert await failed_sells.sells_between(card.index, OTHER, before.number, *span_s) == []
+    assert await failed_sells.sells_between(card.index, TOKEN, at.number, *span_s) == []
     await card.writer.rewind(card.index, card.at, before)
-    assert await failed_sells.between(card.index, TOKEN, before.number, span_s) == []
+    assert await failed_sells.sells_between(card.index, TOKEN, before.number, *span_s) == []
 
 
 async def test_a_failed_sell_decides_whoever_else_sold(card: Card) -> None:
     await card.judge()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     at, raw = card.at, made.bought().received_raw
-    await failed_sells.put(card.index, TOKEN, FailedSell(at.number, at.timestamp_s, TX, BUYERS[6], raw))
+    await failed_sells.put_sell(card.index, TOKEN, FailedSell(at.number, at.timestamp_s, TX, BUYERS[6], raw))
     await card.over()
     assert await card.scores() == [("ok", "wrong", "failed")]
     await failed_sells.forget(card.index, at.timestamp_s)

@@ -20,8 +20,9 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server import postgres
-from roundtrip.store.server.postgres import EmbeddedPostgres, EmbeddedPostgresError, PostgresInUse
+from roundtrip.store.server.postgres import EmbeddedPostgres, PostgresInUse
 
 WAIT_SECONDS = 20.0
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
@@ -74,7 +75,7 @@ def _remove_home(server: EmbeddedPostgres) -> None:
 def _socket_directory(server: EmbeddedPostgres) -> Path:
     try:
         return Path(server.dsn.partition("host=")[2].partition("&")[0])
-    except EmbeddedPostgresError:
+    except CannotRun:
         return server.home / "socket"
 
 
@@ -140,7 +141,7 @@ def _start_parent(directory: Path) -> subprocess.Popen[str]:
 
 async def test_starts_answers_and_stops(tmp_path: Path, make: Make) -> None:
     server = make(tmp_path / "db", durable=True)
-    with pytest.raises(EmbeddedPostgresError, match="no address"):
+    with pytest.raises(CannotRun, match="no address"):
         _ = server.dsn
     async with server:
         assert server.running
@@ -184,7 +185,7 @@ async def test_a_directory_in_use_is_left_alone(tmp_path: Path, make: Make) -> N
         pid = _server_pid(first)
         with pytest.raises(PostgresInUse, match="another roundtrip is already using .*" + tmp_path.name):
             await make(tmp_path).start()
-        with pytest.raises(EmbeddedPostgresError, match="already started"):
+        with pytest.raises(CannotRun, match="already started"):
             await first.start()
         assert await _ask(first, "SELECT 1") == 1
         assert _server_pid(first) == pid
@@ -248,7 +249,7 @@ async def test_a_server_that_dies_while_starting_is_told_at_once(tmp_path: Path,
         pass
     (server.home / "data" / "postgresql.conf").write_text("no_such_setting = 1\n")
     began = time.monotonic()
-    with pytest.raises(EmbeddedPostgresError, match=r"(?s)ended during its start.*no_such_setting"):
+    with pytest.raises(CannotRun, match=r"(?s)ended during its start.*no_such_setting"):
         await server.start()
     assert time.monotonic() - began < 5
     assert not server.running
@@ -386,9 +387,7 @@ async def test_a_planted_fallback_is_refused(tmp_path: Path, make: Make) -> None
     async with server:
         home = server.home
     os.chown(home, 12345, 12345)
-    with pytest.raises(
-        EmbeddedPostgresError, match=r"is not a directory of user id 0\. If this .* copied .*, remove "
-    ):
+    with pytest.raises(CannotRun, match=r"is not a directory of user id 0\. If this .* copied .*, remove "):
         await server.start()
 
 
@@ -468,7 +467,7 @@ async def test_a_recovery_is_waited_for_longer_than_a_start(
     monkeypatch.setattr(postgres, "_START_SECONDS", 0.0)
     await watched.stop()
     watched.says = (OSError("nobody listens"),)
-    with pytest.raises(EmbeddedPostgresError, match="did not answer within 0 s"):
+    with pytest.raises(CannotRun, match="did not answer within 0 s"):
         await watched.start()
     watched.says = (asyncpg.CannotConnectNowError("the database system is starting up"),)
     with capture_logs() as logged:

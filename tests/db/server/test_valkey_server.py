@@ -7,6 +7,7 @@ import pytest
 import redis.asyncio
 import uvloop
 
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server import valkey
 
 WAIT_S = 20
@@ -54,6 +55,6 @@ def test_the_loop_goes_on_while_it_starts(tmp_path: Path, monkeypatch: pytest.Mo
 
 async def test_one_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(valkey, "_SETTINGS", ("--nosuch", "1"))
-    with pytest.raises(valkey.ValkeyStartError, match=r"(?s)valkey exited at start: .*nosuch"):
+    with pytest.raises(CannotRun, match=r"(?s)valkey exited at start: .*nosuch"):
         async with valkey.running():
             pass

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from roundtrip.api.sharing.places import FlightCaller, NoPlace
+from roundtrip.api.sharing.places import FlightCaller
 from roundtrip.domain.base.errors import ServiceFull
 from support.answering import GatedRuns, SharingProcesses, until_waiting
 
@@ -32,7 +32,7 @@ async def test_where_there_is_no_place_the_other_process_runs(house: SharingProc
 @pytest.mark.parametrize(
     "fault",
     [
-        NoPlace(),
+        ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1),
         ServiceFull("busy", "All nodes are at their rate limits. Retry in 1 second.", 1),
         ServiceFull(
             "budget_spent", "Today's budget of chain calls is used up. It renews at 00:00 UTC.", 3_600
@@ -40,7 +40,7 @@ async def test_where_there_is_no_place_the_other_process_runs(house: SharingProc
         ServiceFull("holders_busy", "Too many tokens' holders are being read.", 5),
         ServiceFull("holders_budget", "Today's budget for reading holders is used up.", 3_600),
     ],
-    ids=lambda fault: fault.code if type(fault) is ServiceFull else "no place",
+    ids=lambda fault: fault.message,
 )
 async def test_what_one_process_has_run_out_of_is_told_to_nobody_elsewhere(
     house: SharingProcesses, fault: ServiceFull

@@ -164,7 +164,7 @@ async def test_the_nearest_board_is_the_shortest_with_a_profit(index: Connection
             " VALUES ($1, $2, 7, $3, 1, 1, 1, 1, 1, 1, 1)",
             span, rank, profit,
         )  # fmt: skip
-    assert await wallets.nearest_board(index, 7) == wallets.BoardPlace("7d", 3)
+    assert await wallets.nearest_board(index, 7) == ("7d", 3)
     assert await wallets.nearest_board(index, 8) is None
 
 

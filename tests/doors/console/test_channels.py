@@ -99,7 +99,7 @@ class ChannelShop:
 @pytest.fixture
 async def shop(ctx: Context) -> AsyncIterator[ChannelShop]:
     clock, servers, chats = Clock(), Servers(), Chats()
-    outward = Notifiers(servers, lambda: Seal(b"k" * 32), Bot(chats))
+    outward = Notifiers(servers.post, lambda: Seal(b"k" * 32), Bot(chats))
     made = replace(random_context(ctx, clock), outward=outward)
     await made.pool.execute("DELETE FROM accounts.channel_attempt")
     await made.pool.execute("DELETE FROM jobs.job WHERE kind = 'deliver'")

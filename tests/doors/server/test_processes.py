@@ -15,8 +15,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from roundtrip.app import supervisor as processes
-from roundtrip.app.supervisor import Child, ProcessEnded, Role, Supervisor
+from roundtrip.app.supervisor import Child, Role, Supervisor
 from roundtrip.cli.terminal import environment
+from roundtrip.domain.base.errors import CannotRun
 
 PROJECT = Path(__file__).resolve().parents[3]
 WAIT_S = 30
@@ -124,7 +125,7 @@ async def ground(
         yield found
     finally:
         found.task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, ProcessEnded, OSError):
+        with contextlib.suppress(asyncio.CancelledError, CannotRun, OSError):
             await found.task
         assert not any(_is_there(int(line.split()[1])) for line in found.ask())
 
@@ -332,7 +333,7 @@ async def test_a_first_one_that_does_not_become_ready_ends_all(tmp_path: Path) -
     (tmp_path / "fails").touch()
     async with ground(tmp_path, PLAIN) as at_work:
         async with asyncio.timeout(WAIT_S):
-            with pytest.raises(ProcessEnded, match="the serve process did not become ready"):
+            with pytest.raises(CannotRun, match="the serve process did not become ready"):
                 await at_work.task
         assert not at_work.is_started.is_set()
 

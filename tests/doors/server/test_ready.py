@@ -14,9 +14,10 @@ import pytest
 
 from roundtrip.api.http.app import ReadyEndpoint
 from roundtrip.api.server.drain import DRAINS, ENDING, DrainRequest, EndlessAnswers, drain_mark
-from roundtrip.app.http_server import StaysDrained, listen, take_port
+from roundtrip.app.http_server import listen, take_port
 from roundtrip.cli import drain
 from roundtrip.config.settings import Settings
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.node import free_port
 from support.databases import database
@@ -226,7 +227,7 @@ def test_a_drain_that_cannot_be_ended_ends_the_start(tmp_path: Path) -> None:
     assert not mark.exists()
     # No file, which cannot be removed as one.
     mark.mkdir()
-    with pytest.raises(StaysDrained, match=f"{mark} cannot be removed"):
+    with pytest.raises(CannotRun, match=f"{mark} cannot be removed"):
         take_port(settings)
     mark.rmdir()
     # The port was given back.

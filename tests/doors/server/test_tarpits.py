@@ -77,7 +77,7 @@ async def targets() -> AsyncIterator[Targets]:
 async def shop(ctx: Context, targets: Targets) -> AsyncIterator[Context]:
     loopback = frozenset(f"127.0.0.1:{port}" for port in targets.ports)
     async with Poster(loopback, timeout_s=HANGS_S) as poster:
-        out = Notifiers(poster, lambda: Seal(KEY), loopback=loopback)
+        out = Notifiers(poster.post, lambda: Seal(KEY), loopback=loopback)
         yield replace(random_context(ctx, Clock()), outward=out)
 
 

@@ -1,4 +1,4 @@
-"""Attacks on simulate and prepare that once came out as "ok": what is said, beside what a wallet loses."""
+"""Attacks on simulate and prepare: what is said, beside what a wallet loses."""
 
 import pytest
 
@@ -9,13 +9,13 @@ from roundtrip_development.devnet.stories import PoolPlan
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.attacks import FAIR, Parties
-from support.signing import Signer, prepared
+from support.signing import Prepared, Signer, prepared
 from support.simulated import SimulatedAnswer, approve, simulated, transfer
 from support.swindles import ETH, Swindles, asked_uint, buy_order, for_real, sent_with
 from support.wallet import PoolSpec, UnsignedStep, calldata
 
-DOLLARS = 1000 * 10**6
-MUCH = 16_000_000
+THOUSAND_USDG_RAW = 1000 * 10**6
+HIGH_GAS = 16_000_000
 V3 = PoolSpec("weth", 3000)
 
 
@@ -47,10 +47,10 @@ def pool_of(ctx: Context, token: str) -> str:
     return str(venue.pool)
 
 
-def robbed(built: Built, wallet: Signer, swindler: str) -> str:
-    """Usdg, of which the wallet has much and lets that contract take it."""
+def approve_usdg(built: Built, wallet: Signer, swindler: str) -> str:
+    """Gives the wallet three thousand usdg, and has it let that contract take them; usdg's address."""
     usdg = built.contracts["usdg"]
-    wallet.get_usdg(3 * DOLLARS)
+    wallet.get_usdg(3 * THOUSAND_USDG_RAW)
     assert wallet.send(usdg, approve(usdg, swindler).data).ok
     return usdg
 
@@ -63,13 +63,13 @@ async def test_asking_for_balances_changes_nothing(
 ) -> None:
     """A balanceOf that is no view tells the contract that somebody looks."""
     swindler = swindles.swindler()
-    usdg = robbed(built, wallet, swindler)
-    step = UnsignedStep(swindler, calldata("take_unless_asked(address,uint256)", usdg, DOLLARS))
+    usdg = approve_usdg(built, wallet, swindler)
+    step = UnsignedStep(swindler, calldata("take_unless_asked(address,uint256)", usdg, THOUSAND_USDG_RAW))
     result = await said_of(ctx, wallet, step)
-    assert (result.code, result.spent()) == ("nothing_received", {"usdg": DOLLARS}), result.text
+    assert (result.code, result.spent()) == ("nothing_received", {"usdg": THOUSAND_USDG_RAW}), result.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data).ok
-        assert wallet.tokens(usdg) == 2 * DOLLARS
+        assert wallet.tokens(usdg) == 2 * THOUSAND_USDG_RAW
 
 
 async def test_a_buy_that_takes_more_unless_it_is_asked(
@@ -77,15 +77,15 @@ async def test_a_buy_that_takes_more_unless_it_is_asked(
 ) -> None:
     token, swindler = parties.honest(FAIR), swindles.swindler()
     parties.give(token, swindler, 10**25)
-    usdg = robbed(built, wallet, swindler)
+    usdg = approve_usdg(built, wallet, swindler)
     signature = "trade_unless_asked(address,uint256,address,uint256)"
-    step = UnsignedStep(swindler, calldata(signature, token, 34 * 10**23, usdg, DOLLARS), ETH // 10)
+    step = UnsignedStep(swindler, calldata(signature, token, 34 * 10**23, usdg, THOUSAND_USDG_RAW), ETH // 10)
     result = await said_of(ctx, wallet, step)
-    assert result.spent() == {"eth": ETH // 10, "usdg": DOLLARS}
+    assert result.spent() == {"eth": ETH // 10, "usdg": THOUSAND_USDG_RAW}
     assert result.code == "heavy_loss", result.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data, step.value_wei).ok
-        assert wallet.tokens(usdg) == 2 * DOLLARS
+        assert wallet.tokens(usdg) == 2 * THOUSAND_USDG_RAW
 
 
 @pytest.mark.parametrize(
@@ -106,18 +106,18 @@ async def test_what_is_taken_at_some_gas_limit_is_no_pass(
 ) -> None:  # fmt: skip
     """``of_use``: the bounds are percent of what it takes while it behaves."""
     swindler, signature = swindles.swindler(), "take_between(address,uint256,uint256,uint256,uint256)"
-    usdg = robbed(built, wallet, swindler)
+    usdg = approve_usdg(built, wallet, swindler)
     if of_use:
-        never = UnsignedStep(swindler, calldata(signature, usdg, DOLLARS, 1, 0, work))
+        never = UnsignedStep(swindler, calldata(signature, usdg, THOUSAND_USDG_RAW, 1, 0, work))
         with for_real(rpc):
-            used = sent_with(rpc, wallet, never, MUCH).gas_used
+            used = sent_with(rpc, wallet, never, HIGH_GAS).gas_used
         least, most = used * least // 100, used * most // 100
-    step = UnsignedStep(swindler, calldata(signature, usdg, DOLLARS, least, most, work))
+    step = UnsignedStep(swindler, calldata(signature, usdg, THOUSAND_USDG_RAW, least, most, work))
     result = await said_of(ctx, wallet, step)
     assert result.level != "ok", result.text
     with for_real(rpc):
         assert sent_with(rpc, wallet, step, max(100_000, (least + most) // 2)).ok
-        assert wallet.tokens(usdg) == 2 * DOLLARS
+        assert wallet.tokens(usdg) == 2 * THOUSAND_USDG_RAW
 
 
 @pytest.mark.parametrize("left", [0, 300_000, 2_000_000])
@@ -146,20 +146,24 @@ async def test_megabytes_of_events_count(
     assert (result.code, result.level) == ("unproven", "unknown"), result.text
     assert result.counted is True
     with for_real(rpc):
-        assert sent_with(rpc, wallet, step, MUCH).ok
+        assert sent_with(rpc, wallet, step, HIGH_GAS).ok
 
 
 # --- the gas limits of prepared trades -------------------------------------------------------------
 
 
-async def assert_kept(ctx: Context, rpc: SyncRpc, wallet: Signer, token: str) -> int:
-    """What is said to be ok comes out as told, and can be sold; the gas limit."""
+async def prepare_ok_buy(ctx: Context, wallet: Signer, token: str) -> Prepared | None:
+    """A buy that is said to be ok; None: it is not."""
     try:
         buy = await prepared(ctx, "buy", token, wallet.address, amount="0.1")
     except CallerFault:
-        return 0
-    if buy.answer["refused"] or buy.answer["verdict"]["level"] != "ok":
-        return 0
+        return None
+    is_ok = not buy.answer["refused"] and buy.answer["verdict"]["level"] == "ok"
+    return buy if is_ok else None
+
+
+async def assert_comes_out(ctx: Context, rpc: SyncRpc, wallet: Signer, token: str, buy: Prepared) -> None:
+    """The buy brings what was told, and what it brings can be sold."""
     with for_real(rpc):
         done = wallet.trade(buy)
         assert (done.ok, done.token_raw) == (True, buy.raw)
@@ -169,6 +173,14 @@ async def assert_kept(ctx: Context, rpc: SyncRpc, wallet: Signer, token: str) ->
         assert (back.ok, back.money_raw) == (True, sell.raw)
         assert back.money_raw > ETH * 9 // 100
     await ctx.heads.refresh()
+
+
+async def run_ok_buy(ctx: Context, rpc: SyncRpc, wallet: Signer, token: str) -> int:
+    """Runs a buy that is said to be ok; its gas limit, or 0 where none is."""
+    buy = await prepare_ok_buy(ctx, wallet, token)
+    if buy is None:
+        return 0
+    await assert_comes_out(ctx, rpc, wallet, token, buy)
     return int(buy.steps[-1]["gas"])
 
 
@@ -180,15 +192,15 @@ async def test_a_trade_is_run_with_the_gas_that_is_returned(
     token = swindles.fickle()
     await ctx.heads.refresh()
     pool, ban = pool_of(ctx, token), "ban(address,bool,uint256,uint256)"
-    gas = await assert_kept(ctx, rpc, wallet, token)
+    gas = await run_ok_buy(ctx, rpc, wallet, token)
     assert gas > 100_000
     swindles.do(token, ban, pool, True, 600_000, 12_000_000)
-    assert await assert_kept(ctx, rpc, wallet, token) < 600_000
+    assert await run_ok_buy(ctx, rpc, wallet, token) < 600_000
     bounds = [gas * percent // 100 for percent in (20, 40, 55, 80, 97)]
     kept = []
     for least, most in [(one, 2**64) for one in bounds] + [(0, one) for one in bounds]:
         swindles.do(token, ban, pool, False, least, most)
-        kept.append(bool(await assert_kept(ctx, rpc, wallet, token)))
+        kept.append(bool(await run_ok_buy(ctx, rpc, wallet, token)))
     # What bans nobody who sends what is returned is written, what bans all is not.
     assert (kept[4], kept[0], kept[5], kept[9]) == (True, False, True, False)
 
@@ -367,15 +379,15 @@ async def test_what_multicall_may_take_anybody_may(
     ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer, swindles: Swindles
 ) -> None:
     usdg, multicall = built.contracts["usdg"], built.contracts["multicall3"].lower()
-    wallet.get_usdg(DOLLARS)
-    step = approve(usdg, multicall, DOLLARS)
+    wallet.get_usdg(THOUSAND_USDG_RAW)
+    step = approve(usdg, multicall, THOUSAND_USDG_RAW)
     result = await said_of(ctx, wallet, step)
     assert result.approvals() == {(usdg, multicall, False)}
     assert result.text.startswith(f"It lets {multicall}, an address that we do not know"), result.text
     with for_real(rpc):
         assert wallet.send(step.to, step.data).ok
         moved = "transferFrom(address,address,uint256)"
-        taken = calldata(moved, wallet.address, swindles.who.account, DOLLARS)
+        taken = calldata(moved, wallet.address, swindles.who.account, THOUSAND_USDG_RAW)
         calls = [(usdg, False, bytes.fromhex(taken[2:]))]
         swindles.do(multicall, "aggregate3((address,bool,bytes)[])", calls)
         assert wallet.tokens(usdg) == 0

@@ -27,7 +27,6 @@ from roundtrip.domain.accounts.keys import format_key
 from roundtrip.domain.base.errors import (
     STATUS_BY_CODE,
     CallerFault,
-    CallerOverload,
     LimitReached,
     NodeFault,
     RoundtripError,
@@ -126,7 +125,7 @@ def error_in(body: bytes) -> tuple[str, str]:
 
 
 async def test_who_is_in_his_own_way_is_told_busy_and_counted(house: DispatchHouse) -> None:
-    reply = await house.fails(CallerOverload())
+    reply = await house.fails(ServiceFull("busy", "Wait.", 1, counts=True))
     assert (reply.status, error_in(reply.body)[0]) == (503, "busy")
     assert reply.headers["x-ratelimit-remaining"] == "2"
 

@@ -5,11 +5,13 @@ from dataclasses import replace as with_fields
 import pytest
 from msgspec.structs import replace
 
+from evidence.corpus import documents
 from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, Address
-from roundtrip.domain.check.evidence import RefusedCall
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, RefusedCall
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.market.look_alikes import ListedToken
 from roundtrip.services.check.card import CheckCard, read_card
@@ -61,6 +63,15 @@ def test_a_line_and_a_card_show_the_figure_that_decided() -> None:
     assert "0.60 %" not in line.replace("30.00 %", "")
     drawn = " ".join(printed(draw_card(answer, card)).split())
     assert "decided by A round trip costs 30.00 % after a day" in drawn
+
+
+def test_a_card_has_one_figure_for_a_tax() -> None:
+    found = canonical_json.load(Evidence, documents()["v4_fee_on_sell"])
+    judgement = judge(found, POLICY)
+    card = draw_card(present(found, judgement, POLICY, 0.0), read_card(found, judgement, False, POLICY))
+    text = " ".join(printed(card).split())
+    assert "pool 0.60 %, token's tax 10.00 % to sell" in text
+    assert "tax 10.00 % to sell; " in text.partition("risks ")[2]
 
 
 def test_a_loss_says_for_how_much_of_it_it_holds() -> None:

@@ -14,9 +14,11 @@ from roundtrip.chain.rpc.client import Node
 from roundtrip.cli import judging
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.config.settings import Settings
-from roundtrip.library.node_checks import WrongNetwork, check_network
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.library.node_checks import check_network
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.system.status import HealthParams, health
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.system.status import health
 from support.refusing_node import KEY, NO_SIMULATIONS, Refusal, RefusingNode, refusals
 
 _MAX_REQUESTS = 4
@@ -78,7 +80,7 @@ async def test_only_a_node_of_the_right_chain_is_blamed_for_missing_contracts() 
             await check_network(Node(node.url, session), ROBINHOOD)
         empty = Refusal(methods={"eth_getCode": {"result": "0x"}})
         async with RefusingNode(empty, CHAIN_ID, 0).running() as node:
-            with pytest.raises(WrongNetwork):
+            with pytest.raises(CallerFault, match="has none of this network's contracts"):
                 await check_network(Node(node.url, session), ROBINHOOD)
 
 
@@ -126,6 +128,6 @@ async def test_health_says_it(name: str, what: str) -> None:
         heads = Heads(Node(node.url, session), CHAIN_ID, ROBINHOOD.contracts)
         async with heads.following():
             ctx = SimpleNamespace(heads=heads, lacks=tuple, pool=NoDatabase(), policy=None)
-            answer = (await health(cast(Context, ctx), HealthParams())).answer
+            answer = (await health(cast(Context, ctx), Nothing())).answer
     assert answer.ok is False
     assert {lack.what: lack.costs for lack in answer.lacks}[what] == f"every check. {SENTENCES[name]}"

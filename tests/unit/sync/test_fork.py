@@ -9,7 +9,7 @@ from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.sync.run import ForkPoint, find_fork_point, read_first_hash
+from roundtrip.sync.run import ForkPoint, find_fork_point, read_genesis_hash
 from support.told_blocks import Chain
 
 
@@ -150,9 +150,9 @@ async def test_whose_a_database_is_is_not_decided_by_one_answer() -> None:
     """A node that lied of block 0 once would make the true chain another one for good."""
     result = chain(3)
     node = ForkHeaders(result)
-    assert await read_first_hash(node, 4663) == result.blocks[0].ref.hash
+    assert await read_genesis_hash(node, 4663) == result.blocks[0].ref.hash
     node.lies = 0
     with pytest.raises(NodeLied, match="does not follow its block 0"):
-        await read_first_hash(node, 4663)
+        await read_genesis_hash(node, 4663)
     alone = ForkHeaders(chain(1))
-    assert await read_first_hash(alone, 4663) == chain(1).blocks[0].ref.hash
+    assert await read_genesis_hash(alone, 4663) == chain(1).blocks[0].ref.hash

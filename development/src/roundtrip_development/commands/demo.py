@@ -273,7 +273,7 @@ def _run_actors(
 
 
 def _check_port_free(port: int) -> None:
-    """Raises PortTaken: the local node's port is in use."""
+    """Raises CannotRun: the local node's port is in use."""
     if port:
         http_server.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
 

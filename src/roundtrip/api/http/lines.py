@@ -104,21 +104,14 @@ _CODING, _VARY = (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")
 _HIT = (b"x-cache", b"hit")
 
 
-@dataclass(frozen=True, slots=True)
-class _WarmPath:
-    """Which answer a path and its query ask for. ``key``: what it is shared under."""
-
-    operation: AnyOperation
-    key: str
-
-
 @dataclass(slots=True)
 class WarmAnswers:
     """Remembers which shared answer a path asks for, and sends it while it is fresh."""
 
     dispatch: Dispatch
     callers: Callers
-    _paths: dict[tuple[str, bytes], _WarmPath] = field(default_factory=dict)
+    _paths: dict[tuple[str, bytes], tuple[AnyOperation, str]] = field(default_factory=dict)
+    """Which answer a path and its query ask for, and the key that it is shared under."""
 
     def remember(self, operation: AnyOperation, scope: Scope, query: Mapping[str, str]) -> None:
         """The answer to this request was shared; nothing but its path and query says which it was."""
@@ -130,7 +123,7 @@ class WarmAnswers:
         if len(self._paths) >= _MAX_PLACES:
             del self._paths[next(iter(self._paths))]
         key = f"{operation.name}:{operation.shared_by(read_params(operation, scope['path_params'], query))}"
-        self._paths[path, query_string] = _WarmPath(operation, key)
+        self._paths[path, query_string] = operation, key
 
     async def answer(
         self, scope: Scope, send: Send, send_refusal: Send, last_headers: tuple[tuple[bytes, bytes], ...]
@@ -140,8 +133,8 @@ class WarmAnswers:
         warm = self._paths.get((scope["path"], scope.get("query_string", b"")))
         if warm is None or scope["method"] != "GET":
             return False
-        dispatch, operation = self.dispatch, warm.operation
-        shared = dispatch.shared.find_fresh(warm.key)
+        dispatch, (operation, key) = self.dispatch, warm
+        shared = dispatch.shared.find_fresh(key)
         if shared is None or shared.is_absence or dispatch.ctx.measures.traces is not None:
             return False
         shown = {name for name, _ in scope["headers"] if name in _HEADERS}

@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
 from roundtrip.api.admission.gate import CallRefused
-from roundtrip.api.dispatch import Dispatch, DoorReply, TracedFailure, add_request_id, error_reply
+from roundtrip.api.dispatch import Dispatch, DoorReply, add_request_id, error_reply
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.listing import listed_tools
 from roundtrip.api.documents.prompts import PROMPTS, AgentPrompt, BadPromptArgument
@@ -40,6 +40,7 @@ from roundtrip.api.mcp.prepared_answers import (
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import PATH_KEY, CallerRequest, Callers
+from roundtrip.api.request.failure_log import TracedFailure
 from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
 from roundtrip.api.request.param_errors import find_similar, quote_name

@@ -74,6 +74,7 @@ class Operation(Generic[P, A]):
     share one run, which takes no place from others. ``rewrite``: turns another form of a request's parameters
     into that of ``params``; its second argument is the chain's id, None: any; raises ParamFault.
     ``rewritten``: the type of what it returns, with fields that are not listed; None: that of ``params``.
+    ``unlisted``: parameters that ``rewrite`` takes, in inner objects too, and that no schema lists.
     """
 
     handler: Runner[P]
@@ -107,6 +108,7 @@ class Operation(Generic[P, A]):
     from_replica: bool = False
     rewrite: Callable[[Mapping[str, object], int | None], Mapping[str, object]] | None = None
     rewritten: type[msgspec.Struct] | None = None
+    unlisted: tuple[str, ...] = ()
 
     def has_body(self) -> bool:
         """Whether a request carries its parameters in a JSON body, beside those in its path."""

@@ -16,7 +16,7 @@ from roundtrip.services.support.check_answer import Check
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
 from roundtrip.services.trade.simulate import simulate
 from roundtrip.services.trade.simulate_params import SentParams
-from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
+from roundtrip.services.trade.wallet_transaction import WALLET_FIELDS, read_wallet_transaction
 from roundtrip.services.verdicts.history import MAX_CHECKS, CheckLine, check_history, list_tokens
 from roundtrip.services.verdicts.news import StreamEvent, plan_stream
 from roundtrip.services.wallets.history import wallet_history
@@ -238,6 +238,7 @@ TRADES: tuple[AnyOperation, ...] = (
         needs_one_of=("to", "calls"),
         rewrite=read_wallet_transaction,
         rewritten=SentParams,
+        unlisted=WALLET_FIELDS,
     ),
     service_operation(
         prepare_buy,

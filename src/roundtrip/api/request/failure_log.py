@@ -2,20 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
+
+from roundtrip.domain.base.errors import RoundtripError
 
 MAX_A_SECOND = 20
 log = structlog.get_logger(__name__)
 
 
-class LoggedFailure(Protocol):
-    """A failure that was reported to its caller. ``reason``: the message without the request id."""
+class TracedFailure(RoundtripError):
+    """A failure that the caller did not cause. Its message names the request id under which it is logged."""
 
-    code: str
-    reason: str
-    request_id: str
+    def __init__(self, code: str, message: str, request: str, retry_after_s: int | None = None) -> None:
+        super().__init__(code, f"{message} Request {request}.", retry_after_s)
+        self.reason = message
+        self.request_id = request
 
 
 @dataclass(slots=True)
@@ -28,7 +30,7 @@ class FailureLog:
     _written: int = 0
     _left_out: int = 0
 
-    def write(self, error: LoggedFailure, operation: str, door: str) -> None:
+    def write(self, error: TracedFailure, operation: str, door: str) -> None:
         """Logs one failure, if this second has room."""
         second = int(self.clock())
         if second != self._second:

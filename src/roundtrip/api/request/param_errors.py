@@ -8,7 +8,6 @@ Null in the place of a parameter that may be left out, as many programs send it.
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -72,12 +71,18 @@ _BY_NAME: Mapping[str, str] = MappingProxyType(
 """What a parameter must be, by its name, where its schema does not say enough."""
 
 
-def describe_mismatch(params: type[msgspec.Struct], tool: str, left_out: Sequence[str], message: str) -> str:
+def describe_mismatch(
+    params: type[msgspec.Struct],
+    tool: str,
+    left_out: Sequence[str],
+    message: str,
+    unlisted: Sequence[str] = (),
+) -> str:
     """The sentence for a message of ``msgspec.ValidationError`` about ``params``. ``left_out``: parameters
-    that the request cannot carry in its body."""
+    that the request cannot carry in its body; ``unlisted``: those that it can, and that no schema lists."""
     found = _FIELD.match(message)
     if found is not None and found[1] == "contains unknown":
-        return _describe_unknown(params, tool, left_out, found[2], found[3] or "")
+        return _describe_unknown(params, tool, left_out, found[2], found[3] or "", unlisted)
     if found is not None:
         path = ".".join(filter(None, (found[3], found[2])))
         expected = _describe_expected(params, path)
@@ -126,14 +131,20 @@ def quote_name(name: str) -> str:
 
 
 def _describe_unknown(
-    params: type[msgspec.Struct], tool: str, left_out: Sequence[str], name: str, path: str
+    params: type[msgspec.Struct],
+    tool: str,
+    left_out: Sequence[str],
+    name: str,
+    path: str,
+    unlisted: Sequence[str] = (),
 ) -> str:
     place = path or tool
     schema = _find_schema(params, path) or {}
     names = [known for known in schema.get("properties", {}) if known not in left_out]
-    similar = find_similar(name, names)
+    similar = find_similar(name, [*names, *unlisted])
     guess = "" if similar is None else f" Did you mean {similar}?"
-    takes = f"It takes {', '.join(names)}." if names else "It takes no arguments."
+    beside = f", and what wallets write: {', '.join(unlisted)}" if unlisted else ""
+    takes = f"It takes {', '.join(names)}{beside}." if names else "It takes no arguments."
     return f"{quote_name(name)} is not an argument of {place}.{guess} {takes}"
 
 
@@ -210,22 +221,14 @@ def _read_schemas(params: type[msgspec.Struct]) -> tuple[tuple[dict[str, Any], .
     return msgspec.json.schema_components([params])
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """What a type's fields are, by the names that requests use. ``inner``: the structs within them."""
-
-    optional: frozenset[str]
-    inner: Mapping[str, type[msgspec.Struct]]
-
-
 def drop_nulls(raw: Mapping[str, object], kind: type[msgspec.Struct]) -> dict[str, object]:
     """The parameters without those that are null and may be left out, in inner objects, too. Unknown and
     required ones stay: validation refuses them."""
-    fields = _read_fields(kind)
+    optional, inner = _read_fields(kind)
     return {
-        name: _drop_within(value, fields.inner.get(name))
+        name: _drop_within(value, inner.get(name))
         for name, value in raw.items()
-        if value is not None or name not in fields.optional
+        if value is not None or name not in optional
     }
 
 
@@ -238,11 +241,12 @@ def _drop_within(value: object, kind: type[msgspec.Struct] | None) -> object:
 
 
 @cache
-def _read_fields(kind: type[msgspec.Struct]) -> _Fields:
+def _read_fields(kind: type[msgspec.Struct]) -> tuple[frozenset[str], Mapping[str, type[msgspec.Struct]]]:
+    """The fields that may be left out, and the structs within fields, by the names that requests use."""
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)
     inner = {field.encode_name: _find_struct(field.type) for field in described.fields}
-    return _Fields(
+    return (
         frozenset(field.encode_name for field in described.fields if not field.required),
         {name: struct for name, struct in inner.items() if struct is not None},
     )

@@ -20,21 +20,13 @@ MAX_WAITING, MAX_WAITING_BYTES = 1_000, 64 * 10**6
 """Waiting runs of all callers, and the size of their parameters."""
 
 
-class NoPlace(ServiceFull):
-    """This process has no place for a run; another process may have one. ``counts``: the caller's own runs
-    are the reason."""
-
-    def __init__(
-        self, message: str = "Too many requests are running. Retry in 1 second.", counts: bool = False
-    ) -> None:
-        super().__init__("busy", message, 1)
-        self.counts = counts
+def _no_place() -> ServiceFull:
+    return ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
 
 
-def _own_runs() -> NoPlace:
-    return NoPlace(
-        "Your earlier requests are still running. Wait for their answers, then retry.", counts=True
-    )
+def _own_runs() -> ServiceFull:
+    message = "Your earlier requests are still running. Wait for their answers, then retry."
+    return ServiceFull("busy", message, 1, counts=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +135,8 @@ class RunPlaces:
         self, caller: FlightCaller, size: int = 0, turns: set[Turn] | None = None
     ) -> RunPlace | None:
         """A place, when the caller's turn comes; None: the turn was withdrawn. ``size``: bytes that the run
-        holds while it waits. ``turns``: holds the turn while it waits. Raises NoPlace."""
+        holds while it waits. ``turns``: holds the turn while it waits. Raises ServiceFull (busy): another
+        process may have a place; it counts where the caller's own runs are the reason."""
         turn = Turn(caller, size, asyncio.get_running_loop().create_future())
         self._join(turn)
         turns = set() if turns is None else turns
@@ -154,7 +147,7 @@ class RunPlaces:
         except BaseException as error:
             turn.give_back()
             if isinstance(error, TimeoutError):
-                raise (_own_runs() if self._is_own_doing(caller) else NoPlace()) from None
+                raise (_own_runs() if self._is_own_doing(caller) else _no_place()) from None
             raise
         finally:
             turns.discard(turn)
@@ -162,7 +155,7 @@ class RunPlaces:
 
     @contextlib.asynccontextmanager
     async def hold(self, caller: FlightCaller, size: Callable[[], int] = int) -> AsyncIterator[None]:
-        """Holds a place while the block runs. Raises NoPlace."""
+        """Holds a place while the block runs. Raises as ``wait``."""
         place = self.take_now(caller) or await self.wait(caller, size())
         assert place is not None
         with use_place(place):
@@ -205,7 +198,7 @@ class RunPlaces:
         is_long = self.count_waiting() >= self.max_waiting
         is_full = is_long or self._waiting_bytes + turn.size > MAX_WAITING_BYTES
         if is_full and not self._displace(len(line)):
-            raise NoPlace
+            raise _no_place()
         self._lines.setdefault(turn.caller.name, line).append(turn)
         self._waiting += 1
         self._waiting_bytes += turn.size
@@ -217,7 +210,7 @@ class RunPlaces:
         if len(longest) <= length + 1:
             return False
         last = longest[-1]
-        last.place.set_exception(NoPlace())
+        last.place.set_exception(_no_place())
         self._leave(last)
         return True
 

@@ -108,7 +108,7 @@ class SharedAnswers:
     ) -> tuple[SharedAnswer, bool]:
         """The answer, and whether it is a hit: it was stored, or an earlier caller's run returned it.
         ``asker``: the caller who waits for a place; None: the run takes none of the shared places. ``size``:
-        the bytes of the request, which stay in memory while it waits. Raises NoPlace.
+        the bytes of the request, which stay in memory while it waits. Raises ServiceFull (busy).
 
         Cancelling a caller does not end the run: others may be waiting for it.
         """

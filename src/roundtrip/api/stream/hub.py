@@ -196,9 +196,8 @@ class StreamHub:
             try:
                 await self._end_revoked()
                 accounts = {one.account_id for one in self._listeners if "alert" in one.kinds}
-                turn = await self.source.read(cursor, accounts)
-                self.publish(turn.events)
-                is_whole = turn.is_whole
+                events, is_whole = await self.source.read(cursor, accounts)
+                self.publish(events)
                 self._is_failing = False
             except RoundtripError as error:
                 # Nothing is lost: the next turn reads from the same position.

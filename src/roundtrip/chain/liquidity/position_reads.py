@@ -21,14 +21,6 @@ _VIEWS_GAS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class PoolToRead:
-    """A venue and the positions to read in it."""
-
-    venue: Venue
-    positions: tuple[Position, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class PoolRead:
     """A venue's state and its positions' at the block; None: it could not be read."""
 
@@ -36,34 +28,36 @@ class PoolRead:
     positions: tuple[PositionState | None, ...]
 
 
-def pool_call(pool: PoolToRead, contracts: Contracts, pinned: BlockRef) -> RpcCall:
-    """One call that reads the pool and its positions."""
-    return _call(multicall.plan_reads(_calls(pool, contracts), contracts), pinned, _READ_GAS)
+def pool_call(venue: Venue, held: Sequence[Position], contracts: Contracts, pinned: BlockRef) -> RpcCall:
+    """One call that reads the venue and these positions in it."""
+    return _call(multicall.plan_reads(_calls(venue, held, contracts), contracts), pinned, _READ_GAS)
 
 
-def read_pool(answer: msgspec.Raw | RpcError, pool: PoolToRead, contracts: Contracts) -> PoolRead:
+def read_pool(
+    answer: msgspec.Raw | RpcError, venue: Venue, held: Sequence[Position], contracts: Contracts
+) -> PoolRead:
     """The answer to ``pool_call``."""
-    nothing = PoolRead(None, (None,) * len(pool.positions))
-    answers = read_many(answer, len(_calls(pool, contracts)))
+    nothing = PoolRead(None, (None,) * len(held))
+    answers = read_many(answer, len(_calls(venue, held, contracts)))
     if answers is None:
         return nothing
-    place = len(positions.state_calls(pool.venue, contracts))
+    place = len(positions.state_calls(venue, contracts))
     state = positions.read_state(answers[:place])
     if state is None:
         return nothing
     states = []
-    for position in pool.positions:
-        count = len(positions.position_calls(position, pool.venue, contracts))
+    for position in held:
+        count = len(positions.position_calls(position, venue, contracts))
         own = answers[place : place + count]
-        states.append(positions.read_position(position, pool.venue, contracts, state, own))
+        states.append(positions.read_position(position, venue, contracts, state, own))
         place += count
     return PoolRead(state, tuple(states))
 
 
-def _calls(pool: PoolToRead, contracts: Contracts) -> list[Call]:
-    calls = list(positions.state_calls(pool.venue, contracts))
-    for position in pool.positions:
-        calls += positions.position_calls(position, pool.venue, contracts)
+def _calls(venue: Venue, held: Sequence[Position], contracts: Contracts) -> list[Call]:
+    calls = list(positions.state_calls(venue, contracts))
+    for position in held:
+        calls += positions.position_calls(position, venue, contracts)
     return calls
 
 

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from roundtrip.domain.base.errors import CallerOverload, NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 
 from .client import Answer, Meter, NodeTimeout, RpcCall, RpcError, RpcNode, SimulationTooLong, runs_code
 
@@ -177,8 +177,8 @@ class Bulkhead:
 
     @contextlib.asynccontextmanager
     async def place(self, lane: Lane, caller: str, token: str | None = None) -> AsyncIterator[None]:
-        """Holds a place while the block runs. Raises CallerOverload where the caller's own requests hold the
-        places, and ServiceFull (busy) where those of others do."""
+        """Holds a place while the block runs. Raises ServiceFull (busy); it counts where the caller's own
+        requests hold the places."""
         queue = self._lanes[lane]
         await self._enter(queue, caller, token)
         started_s = self._clock()
@@ -200,7 +200,7 @@ class Bulkhead:
             queue.hold(caller, token)
             return
         if len(line) >= queue.limits.waiting:
-            raise CallerOverload
+            raise _own_requests()
         turn = _WaitingTurn(caller, token, asyncio.get_running_loop().create_future())
         queue.waiting.setdefault(caller, deque()).append(turn)
         self._admit(queue)
@@ -214,7 +214,7 @@ class Bulkhead:
             queue.forget(turn)
             if isinstance(error, TimeoutError):
                 is_own = queue.of_callers[caller] or caller in queue.waiting
-                raise (CallerOverload() if is_own else _busy()) from None
+                raise (_own_requests() if is_own else _busy()) from None
             raise
 
     def _admit(self, queue: _Queue) -> None:
@@ -258,6 +258,11 @@ def _busy() -> ServiceFull:
     return ServiceFull("busy", "Too many simulations are waiting. Retry in 1 second.", 1)
 
 
+def _own_requests() -> ServiceFull:
+    message = "Your earlier simulations are still running. Wait for their answers, then retry."
+    return ServiceFull("busy", message, 1, counts=True)
+
+
 @dataclass(slots=True)
 class BoundedNode:
     """The node as one request of ``caller`` may use it: a batch that runs contracts' code takes a place of
@@ -288,7 +293,7 @@ class BoundedNode:
         timeout_s: float | None = None,
         budgeted: bool = True,
     ) -> list[Answer]:
-        """As ``Node.batch``. Also raises CallerOverload, ServiceFull (busy) and SimulationTooLong."""
+        """As ``Node.batch``. Also raises ServiceFull (busy) and SimulationTooLong."""
         if not runs_code(calls):
             return await self.node.batch(calls, meter, timeout_s, budgeted)
         if self.lane == "dear" and len(pieces := _pieces(calls)) > 1:

@@ -276,7 +276,7 @@ class Node:
     ) -> bytes:
         measures, sort = self.measures, SORTS[any(call.method == "eth_simulateV1" for call in calls)]
         started, ended = time.perf_counter(), "failed"
-        with measures.span("node", sort) as span:
+        with measures.span("node", sort) as note:
             try:
                 raw = await self._post(body, timeout_s)
                 ended = "answered"
@@ -292,8 +292,8 @@ class Node:
                     meter.trips += 1
                     meter.calls += len(calls)
                     meter.node_ms += took_s * 1000
-                span.note("calls", len(calls))
-                span.note("ended", ended)
+                note("calls", len(calls))
+                note("ended", ended)
         return raw
 
     async def batches(

@@ -21,7 +21,7 @@ BURST_S = 2.0
 """How long the unused part of a limit of calls a second is kept."""
 _FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
 _MAX_RETRY_AFTER_S = 120.0
-_OTHER_CHAIN_S = _UNLIKE_S = 60.0
+_OTHER_CHAIN_S = _OTHER_DIALECT_S = 60.0
 _CHAIN_CHECKED_S = 30.0
 _BEHIND_S = 1.0
 _LACK_REMEMBERED_S = 600.0
@@ -88,11 +88,11 @@ class NodeEndpoint:
     under_way: int = 0
     speaks: bool | None = None
     """Whether it simulates in the dialect that answers are read in; None: not known."""
-    form_fault: NodeFault | None = None
-    """The form of its simulations, where that is none that is known."""
+    dialect_fault: NodeFault | None = None
+    """Why its dialect does not serve; None: it does, or is not known."""
     wait_fault: NodeFault | None = None
     """How it refused, where it is not asked for a while."""
-    _speech_probed_s: float = -math.inf
+    _dialect_probed_s: float = -math.inf
     _calls_a_request: int = 0
     _batch_refused_s: float = -math.inf
     _waits: int = 0
@@ -229,12 +229,12 @@ class NodeEndpoint:
     def note_dialect(self, speaks: bool, now: Moment, fault: NodeFault | None = None) -> None:
         """Notes whether it simulates in the expected dialect. If not, it is probed again after a while, as
         one odd answer proves nothing."""
-        self.speaks, self._speech_probed_s, self.form_fault = speaks, now.steady_s, fault
+        self.speaks, self._dialect_probed_s, self.dialect_fault = speaks, now.steady_s, fault
         self.why = self.why if speaks else "the node simulates in a different format"
 
-    def is_unlike(self, now: Moment) -> bool:
+    def has_other_dialect(self, now: Moment) -> bool:
         """Whether its last probe was recent and showed another dialect than answers are read in."""
-        return self.speaks is False and now.steady_s - self._speech_probed_s < _UNLIKE_S
+        return self.speaks is False and now.steady_s - self._dialect_probed_s < _OTHER_DIALECT_S
 
     def note_chain(self, now: Moment) -> None:
         """Notes that the node is of the right chain."""
@@ -253,7 +253,7 @@ class NodeEndpoint:
             condition = "budget spent"
         elif self.other_chain:
             condition = "another chain"
-        elif self.is_unlike(now):
+        elif self.has_other_dialect(now):
             condition = "simulates otherwise"
         elif now.steady_s < self.waits_until_s:
             condition = "told to wait"
@@ -317,7 +317,7 @@ def choose(
     ranked: list[tuple[int, float, float, int]] = []
     for number, endpoint in enumerate(endpoints):
         wait_s = endpoint.wait_s(calls, now)
-        unfit = endpoint.is_unlike(now) and SIMULATES in methods
+        unfit = endpoint.has_other_dialect(now) and SIMULATES in methods
         if number in asked or unfit or wait_s > within_s or not endpoint.affords(calls, now):
             continue
         ranked.append((_rank(endpoint, methods, now), wait_s, _preference(endpoint, now), number))

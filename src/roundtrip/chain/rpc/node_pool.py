@@ -1,8 +1,9 @@
 """Several nodes used as one: rate limits, failover, and hedging (a second node is asked when one is late).
 
-Requests are pinned by block hash, so every node gives the same answer. Each answer comes from one node, whose
-chain id was checked lately. An error that concerns the node and not the call (``errors``) is retried on the
-next node; a revert is not.
+Reads of state are pinned by block hash, so every node gives the same answer. Ranges of logs and the newest
+block are not pinned: ``guards`` and ``is_old`` find a node that is behind. Each answer comes from one node,
+whose chain id was checked lately. An error that concerns the node and not the call (``errors``) is retried on
+the next node; a revert is not.
 """
 
 import asyncio
@@ -58,16 +59,17 @@ from .request_race import (  # fmt: skip
     note_concerns,
 )
 
-_TOO_LATE, _ODD = TOOK_TOO_LONG, "the node's answer could not be read"
-_PROBE_CALLS = 3
+_ODD = "the node's answer could not be read"
+_PROBE_TRIPS, _PROBE_CALLS = 2, 3
+"""Of ``speaks``: the newest block, and then a simulation with a plain call."""
 log = structlog.get_logger(__name__)
 _MIN_TIMEOUT_S = 0.001
 
 
 class NodePool:
     """An RpcNode over several nodes. ``speaks``: called before a node's first simulation, and again after a
-    fault: whether the node simulates in the dialect that answers are read in, its error, or why its form is
-    not known. A node that does not is sent no simulations. ``chance``: from 0 to 1, spreads rests.
+    fault: whether the node simulates in the dialect that answers are read in, its error, or why its dialect
+    is not known. A node that does not is sent no simulations. ``chance``: from 0 to 1, spreads rests.
     ``budget``: of all nodes together. ``oldest_s``: a node whose newest block is older by the clock ``wall``
     counts as behind. ``of_each``: arguments of each ``Node``."""
 
@@ -209,15 +211,16 @@ class NodePool:
         """Raises the reason why no node may be asked: ServiceFull or NodeFault."""
         if not any(endpoint.affords(calls, now) for endpoint in self.endpoints):
             roomiest = max(self.endpoints, key=lambda e: e.budget.calls_per_day - e.budget.spent)
+            # Spends nothing: it has no room, and raises ServiceFull with the time to wait.
             roomiest.budget.spend(calls, now.wall_s)
         able = [endpoint for endpoint in self.endpoints if endpoint.affords(calls, now)]
         waiting = [endpoint for endpoint in able if now.steady_s < endpoint.waits_until_s]
         if len(waiting) == len(able):
             raise waiting[0].wait_fault or NodeFault(waiting[0].why)
-        unlike = [endpoint for endpoint in able if endpoint not in waiting]
-        if all(endpoint.is_unlike(now) for endpoint in unlike):
-            if unlike[0].form_fault is not None:
-                raise unlike[0].form_fault
+        ready = [endpoint for endpoint in able if endpoint not in waiting]
+        if all(endpoint.has_other_dialect(now) for endpoint in ready):
+            if ready[0].dialect_fault is not None:
+                raise ready[0].dialect_fault
             raise NodeFault("no available node simulates in the format of the first one")
         raise ServiceFull("busy", "All nodes are at their rate limits. Retry in 1 second.", 1)
 
@@ -234,9 +237,9 @@ class NodePool:
             if not runner.blames_node():
                 endpoint.note_slow_code()
             elif now.steady_s >= runner.late_s:
-                endpoint.note_failure(_TOO_LATE, now, self._chance(), runner.is_heavy())
+                endpoint.note_failure(TOOK_TOO_LONG, now, self._chance(), runner.is_heavy())
             else:
-                endpoint.note_late(_TOO_LATE, now, self._chance(), runner.is_heavy())
+                endpoint.note_late(TOOK_TOO_LONG, now, self._chance(), runner.is_heavy())
         await asyncio.gather(*asking.running, return_exceptions=True)
 
     # --- one node -------------------------------------------------------------------------------------
@@ -248,7 +251,7 @@ class NodePool:
             async with asyncio.timeout(max(_MIN_TIMEOUT_S, asking.deadline_s - self._clock())):
                 simulates = any(call.method == SIMULATES for call in runner.calls)
                 if simulates and not endpoint.speaks and self.speaks is not None:
-                    runner.meter.trips += 1
+                    runner.meter.trips += _PROBE_TRIPS
                     runner.meter.calls += _PROBE_CALLS
                     endpoint.take(_PROBE_CALLS, self._now())
                     runner.is_probing = True
@@ -256,10 +259,10 @@ class NodePool:
                     runner.is_probing = False
                     if isinstance(speaks, RpcError):
                         raise _CannotSimulate(speaks)
-                    unlike = _unlike(speaks)
-                    endpoint.note_dialect(unlike is None, self._now(), unlike)
-                    if unlike is not None:
-                        raise _OtherDialect(unlike)
+                    fault = _explain_other_dialect(speaks)
+                    endpoint.note_dialect(fault is None, self._now(), fault)
+                    if fault is not None:
+                        raise _NotedFault(fault)
                 started_s = self._clock()
                 calls = [*runner.calls, *runner.guards]
                 answers = await self._send(runner.number, calls, asking.deadline_s, runner.meter)
@@ -318,8 +321,8 @@ class NodePool:
         endpoint.under_way -= 1
         try:
             self._settle(asking, runner, task.result(), now)
-        except _OtherDialect as other:
-            asking.note_fault(other.fault)
+        except _NotedFault as noted:
+            asking.note_fault(noted.fault)
         except _CannotSimulate as cannot:
             note_concerns(endpoint, {(concern(cannot.error), SIMULATES)}, now)
             asking.note_fault(explain_no_simulation(cannot.error).fault())
@@ -332,8 +335,6 @@ class NodePool:
                 endpoint.note_rate_limit(describe_refusal(fault), now, fault.node_retry_after_s, fault)
             else:
                 endpoint.note_failure(describe_refusal(fault), now, self._chance(), runner.is_heavy())
-            asking.note_fault(fault)
-        except _OtherChain as fault:
             asking.note_fault(fault)
         except NodeTimeout as fault:
             if runner.blames_node():
@@ -354,8 +355,9 @@ class NodePool:
             asking.note_fault(NodeFault(_ODD))
 
     def _settle(self, asking: RequestRace, runner: Runner, answers: list[Answer], now: Moment) -> None:
-        """Settles the calls by a node's answers. Raises NodeFault when the node is of another chain, or gives
-        no usable answer; a null is usable."""
+        """Settles the calls by a node's answers. Notes a failure where none is usable; a null is usable.
+        Raises _NotedFault when the node is of another chain, NodeFault when its chain id was due and is
+        missing, other than for a rate limit."""
         endpoint = self.endpoints[runner.number]
         is_trusted = self._check_chain(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
@@ -384,24 +386,21 @@ class NodePool:
     def _check_chain(
         self, endpoint: NodeEndpoint, runner: Runner, answers: list[Answer], now: Moment
     ) -> bool:
-        """Whether the node gave this chain's id, now or lately. Raises NodeFault when it gave another."""
+        """Whether the node gave this chain's id, now or lately. Raises _NotedFault when it gave
+        another."""
         is_told = False
         for call, answer in zip([*runner.calls, *runner.guards], answers, strict=True):
             if call.method == "eth_chainId" and not isinstance(answer, RpcError):
                 chain_id = quantity(answer)
                 if chain_id != self.chain_id:
                     refusal = explain_other_chain(chain_id, self.chain_id)
-                    fault = _OtherChain(refusal.why, refusal.remedy)
+                    fault = NodeFault(refusal.why, refusal.remedy)
                     endpoint.note_other_chain(fault.why, now, fault)
-                    raise fault
+                    raise _NotedFault(fault)
                 is_told = True
         if is_told:
             endpoint.note_chain(now)
         return is_told or not runner.chain_due
-
-
-class _OtherChain(NodeFault):
-    """The node is of another chain."""
 
 
 class _CannotSimulate(Exception):
@@ -412,15 +411,16 @@ class _CannotSimulate(Exception):
         self.error = error
 
 
-class _OtherDialect(Exception):
-    """The node simulates in another dialect than answers are read in."""
+class _NotedFault(Exception):
+    """A fault of the node that its state has: it is of another chain, or simulates in another dialect than
+    answers are read in."""
 
     def __init__(self, fault: NodeFault) -> None:
         super().__init__(fault.message)
         self.fault = fault
 
 
-def _unlike(speaks: bool | NodeFault) -> NodeFault | None:
+def _explain_other_dialect(speaks: bool | NodeFault) -> NodeFault | None:
     """Why a node must not be asked to simulate; None: it may be."""
     if isinstance(speaks, NodeFault):
         return speaks

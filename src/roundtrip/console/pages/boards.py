@@ -12,10 +12,11 @@ import structlog
 from markupsafe import Markup
 from starlette.responses import Response
 
-from roundtrip.api.dispatch import Dispatch, TracedFailure, error_reply
+from roundtrip.api.dispatch import Dispatch, error_reply
 from roundtrip.api.operations.catalog import find_operation
 from roundtrip.api.operations.operation import A, Operation
 from roundtrip.api.request.callers import CallerRequest
+from roundtrip.api.request.failure_log import TracedFailure
 from roundtrip.api.server.drain import ENDING, EndlessAnswers
 from roundtrip.console.support import board_tables, render
 from roundtrip.console.support.board_tables import BoardTable, BoardView
@@ -101,7 +102,7 @@ BOARDS: tuple[AnyBoard, ...] = (
         "a pool.",
         GRADUATING,
         board_tables.GRADUATING,
-        lambda answer: answer.curves,
+        lambda answer: answer.rows,
     ),
     BoardPage(
         "winners",
@@ -131,7 +132,7 @@ BOARDS: tuple[AnyBoard, ...] = (
         "What deployers, other insiders and large holders did in the last hour.",
         SIGNALS,
         board_tables.SIGNALS,
-        lambda answer: answer.signals,
+        lambda answer: answer.rows,
         repeats=True,
     ),
     BoardPage(

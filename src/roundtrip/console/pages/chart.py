@@ -12,11 +12,11 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.services.boards.price_chart import (
     CandleRow,
     ChartParams,
-    TradesParams,
     followed_wallets,
     price_chart,
     token_trades,
 )
+from roundtrip.services.support.answer_fields import TokenParams
 
 # Open pages ask for these again and again. They count against no limit, since they ask no node. All readers
 # of a token share one answer for two seconds, and an address gets its share of the places for runs.
@@ -55,7 +55,7 @@ async def show_chart(visit: Visit) -> Response:
 
 async def show_trades(visit: Visit) -> Response:
     """GET /token/{address}/trades: the newest trades."""
-    found = await visit.ask(_TRADES, TradesParams(visit.address))
+    found = await visit.ask(_TRADES, TokenParams(visit.address))
     followed = [] if visit.session is None else (await visit.ask(_FOLLOWED)).wallets
     return visit.show(
         "trades_piece.html" if visit.is_piece() else "trades.html",

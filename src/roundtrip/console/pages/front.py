@@ -31,10 +31,10 @@ from roundtrip.services.lookup.look_up_answer import (
     suggest,
 )
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.system.status import SLOW_JOBS_S, Health, HealthParams, ServiceStatus, service_status
+from roundtrip.services.system.status import SLOW_JOBS_S, Health, ServiceStatus, service_status
 
 _STATUS = page_operation(service_status, counts="never")
-_HEALTH = find_operation("health", HealthParams, Health)
+_HEALTH = find_operation("health", Nothing, Health)
 _VITALS = find_operation("chain_vitals", Nothing, ChainVitals)
 
 

@@ -11,6 +11,7 @@ import msgspec
 from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import find_operation
+from roundtrip.api.request.param_errors import quote_name
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
@@ -150,12 +151,12 @@ async def show_simulate(visit: Visit) -> Response:
 async def simulate(visit: Visit) -> Response:
     """POST /simulate: what the calls would do."""
     try:
-        answer = await visit.ask(_SIMULATE, _read_calls(visit.form))
+        answer = await visit.ask(_SIMULATE, read_calls(visit.form))
     except RoundtripError as fault:
         if fault.code in _WITHOUT_FORM:
             raise
         return visit.show("simulate.html", fault.status, form=visit.form, answer=None, fault=fault)
-    level, word = simulation_word(
+    word = simulation_word(
         answer.verdict.level,
         answer.verdict.code,
         [approval.unlimited for approval in answer.approvals],
@@ -165,9 +166,7 @@ async def simulate(visit: Visit) -> Response:
     if answer.check:
         named.append(answer.check.address)
     states = await read_token_states(visit, named)
-    return visit.show(
-        "simulate.html", form=visit.form, answer=answer, level=level, word=word, states=states, fault=None
-    )
+    return visit.show("simulate.html", form=visit.form, answer=answer, word=word, states=states, fault=None)
 
 
 class CallsForm(msgspec.Struct):
@@ -181,27 +180,49 @@ class CallsForm(msgspec.Struct):
     calls: str = ""
 
 
-def _read_calls(form: Mapping[str, str]) -> dict[str, object]:
-    """The operation's parameters from the form. Raises CallerFault (bad_input)."""
+def read_calls(form: Mapping[str, str]) -> dict[str, object]:
+    """The operation's parameters from the form. What was pasted as JSON reaches the operation whole, but for
+    what says nothing about a run. Raises CallerFault (bad_input)."""
     fields = msgspec.convert(form, CallsForm)
-    params: dict[str, object] = {"from": fields.sender.strip()}
-    params |= {"fund": True} if fields.fund else {}
-    listed = fields.calls.strip()
-    if not listed:
+    sender = fields.sender.strip()
+    fixed: dict[str, object] = {"from": sender} | ({"fund": True} if fields.fund else {})
+    pasted = fields.calls.strip()
+    if not pasted:
         one_call = {"to": fields.to.strip(), "data": fields.data.strip(), "value": fields.value.strip()}
-        return params | {name: text for name, text in one_call.items() if text}
+        return fixed | {name: text for name, text in one_call.items() if text}
     try:
-        calls = msgspec.json.decode(listed)
+        read = msgspec.json.decode(pasted)
     except msgspec.DecodeError:
         raise CallerFault("bad_input", _CALLS_SHAPE) from None
-    if isinstance(calls, dict) and "calls" in calls:
-        calls = calls["calls"]
-    if isinstance(calls, dict):
-        calls = [calls]
-    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+    params = {"calls": read} if isinstance(read, list) else read
+    if not isinstance(params, dict):
         raise CallerFault("bad_input", _CALLS_SHAPE)
-    # Wallets show more of a call than the service asks for, such as its gas.
-    return params | {"calls": [{k: call[k] for k in ("to", "data", "value") if k in call} for call in calls]}
+    calls = params.get("calls")
+    if isinstance(calls, list):
+        params = {name: value for name, value in params.items() if name not in _OF_BATCH}
+        params["calls"] = [_strip_call(call, sender) for call in calls]
+    return _strip_call(params, sender) | fixed
+
+
+def _strip_call(call: object, sender: str) -> dict[str, object]:
+    """The call without its sender, which has to be ``sender``, and without what nodes add to it."""
+    if not isinstance(call, dict):
+        raise CallerFault("bad_input", _CALLS_SHAPE)
+    own = call.get("from")
+    if own is not None and str(own).strip().lower() != sender.lower():
+        raise CallerFault(
+            "bad_input",
+            f"What you pasted is sent from {quote_name(str(own))}, and not from the wallet above. Give the "
+            "same wallet in both.",
+        )
+    return {name: value for name, value in call.items() if name != "from" and name not in _OF_BLOCK}
 
 
 _CALLS_SHAPE = 'The calls must be a JSON list, such as [{"to": "0x…", "data": "0x…", "value": "0"}].'
+_OF_BLOCK = frozenset(
+    ("hash", "blockHash", "blockNumber", "blockTimestamp", "transactionIndex", "r", "s", "v", "yParity")
+)
+"""What a node tells of a sent transaction beyond the call: its place in the chain and its signature."""
+_OF_BATCH = frozenset(("version", "id", "atomicRequired"))
+"""What a request for several calls says to the wallet alone (EIP-5792). If one call fails, the answer is that
+it would fail, however they are sent."""

@@ -4,7 +4,7 @@ filtered, by the address of the page."""
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from roundtrip.domain.base.types import BPS
@@ -17,8 +17,6 @@ from roundtrip.services.boards.signals import SignalRow
 from roundtrip.services.boards.winners import WinnerRow
 from roundtrip.services.community.proven_flags import ProvenCall
 from roundtrip.services.practice.league import LeagueRow
-from roundtrip.services.support.index_reader import TokenNamed
-from roundtrip.services.support.shown_verdict import ShownVerdict
 from roundtrip.services.wallets.names import WalletNamed
 
 R = TypeVar("R", contravariant=True)
@@ -143,24 +141,9 @@ _VENUES: dict[str, str] = {
 # --- columns and filters that several boards have ----------------------------------------------------
 
 
-class _Named(Protocol):
-    @property
-    def token(self) -> TokenNamed: ...
-
-
-class _Checked(Protocol):
-    @property
-    def verdict(self) -> ShownVerdict | None: ...
-
-
-class _Aged(Protocol):
-    @property
-    def age_s(self) -> int: ...
-
-
-class _Held(Protocol):
-    @property
-    def insiders_bps(self) -> int | None: ...
+_Launched = FillingRow | MovingRow
+_Checked = FillingRow | MovingRow | NewestVerdict | SignalRow
+_Named = FillingRow | MovingRow | NewestVerdict | ProvenCall | SignalRow
 
 
 def _symbol(row: _Named) -> str | None:
@@ -189,8 +172,8 @@ def _shares(part: int, whole: int) -> Iterable[str]:
 _SHARES = {"50": "Half or more", "100": "All"}
 _TOKEN: SortColumn[_Named] = SortColumn("token", "Token", _symbol, rises=True)
 _VERDICT: SortColumn[_Checked] = SortColumn("verdict", "Verdict", _rank, rises=True)
-_AGE: SortColumn[_Aged] = SortColumn("age", "Age", lambda row: row.age_s, rises=True)
-_BY_AGE: RowFilter[_Aged] = RowFilter(
+_AGE: SortColumn[_Launched] = SortColumn("age", "Age", lambda row: row.age_s, rises=True)
+_BY_AGE: RowFilter[_Launched] = RowFilter(
     "age",
     "Age",
     {"1h": "Under an hour", "1d": "Under a day", "7d": "Under a week"},
@@ -202,8 +185,10 @@ _SELLS = {"ok": "Can sell", "warn": "With a warning"}
 # --- what moves, and what graduates ------------------------------------------------------------------
 
 _INSIDERS_BELOW = {"5": "Under 5 %", "20": "Under 20 %"}
-_INSIDERS: SortColumn[_Held] = SortColumn("insiders", "Insiders", lambda row: row.insiders_bps, rises=True)
-_BY_INSIDERS: RowFilter[_Held] = RowFilter(
+_INSIDERS: SortColumn[_Launched] = SortColumn(
+    "insiders", "Insiders", lambda row: row.insiders_bps, rises=True
+)
+_BY_INSIDERS: RowFilter[_Launched] = RowFilter(
     "insiders",
     "Insiders",
     _INSIDERS_BELOW,

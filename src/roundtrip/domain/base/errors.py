@@ -42,6 +42,10 @@ class CannotRun(Exception):
     """Ends a command with one line, its text, for the person who runs it."""
 
 
+class IllegalMove(Exception):
+    """The event is not possible in this state; nothing was changed."""
+
+
 class RoundtripError(Exception):
     """An error answer: a code of ``STATUS_BY_CODE`` and a sentence for the caller. ``counts``: whether the
     call counts against its caller's limits."""
@@ -99,16 +103,14 @@ def _describe_fault(why: str, remedy: str) -> str:
 
 
 class ServiceFull(RoundtripError):
-    """This service is at a limit of its own; a later retry helps."""
+    """This service is at a limit of its own; a later retry helps. ``counts``: the caller's own requests are
+    the reason, so the call counts."""
 
-
-class CallerOverload(ServiceFull):
-    """The caller's own earlier requests block this one: it counts as a call."""
-
-    def __init__(self) -> None:
-        message = "Your earlier simulations are still running. Wait for their answers, then retry."
-        super().__init__("busy", message, 1)
-        self.counts = True
+    def __init__(
+        self, code: str, message: str, retry_after_s: int | None = None, counts: bool = False
+    ) -> None:
+        super().__init__(code, message, retry_after_s)
+        self.counts |= counts
 
 
 class ReadFailed(RoundtripError):

@@ -28,14 +28,6 @@ class ReadyJob:
     host: str
 
 
-@dataclass(frozen=True, slots=True)
-class TurnChoice:
-    """``last``: the next choice starts after this owner; None: where this one started."""
-
-    jobs: list[ReadyJob]
-    last: int | None
-
-
 def choose(
     lane: Lane,
     circle: Mapping[int, Sequence[ReadyJob]],
@@ -44,8 +36,9 @@ def choose(
     busy_hosts: Mapping[str, int],
     *,
     is_whole: bool,
-) -> TurnChoice:
-    """Up to ``room`` jobs. ``circle``: the jobs that each owner has waiting, in its order; owners in the
+) -> tuple[list[ReadyJob], int | None]:
+    """Up to ``room`` jobs, and the owner after whom the next choice starts; None: where this one started.
+    ``circle``: the jobs that each owner has waiting, in its order; owners in the
     order of their turns. ``is_whole``: ``circle`` has all owners, so an owner may get a second turn.
     ``busy_owners``, ``busy_hosts``: jobs of the lane that each is running already."""
     owners, hosts = Counter(busy_owners), Counter(busy_hosts)
@@ -67,4 +60,4 @@ def choose(
         last = owner
         if is_whole:
             turns.append(owner)
-    return TurnChoice(chosen, last)
+    return chosen, last

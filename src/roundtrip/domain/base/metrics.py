@@ -4,10 +4,8 @@ times."""
 import bisect
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Protocol
 
 BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of a Prometheus histogram."""
@@ -45,38 +43,14 @@ Label = tuple[str, str, str]
 """What was done, its name, how it ended. All from closed sets."""
 
 
-class TraceSpan(Protocol):
-    """A unit of work, for the tracer."""
-
-    def note(self, name: str, value: str | int) -> None:
-        """Adds an attribute. Values are ours: from closed sets, numbers, request ids."""
-
-
-class Tracer(Protocol):
-    """Follows units of work inside each other. ``is_root``: the span starts a trace of its own; a span that
-    is no root and has no parent is not followed."""
-
-    def span(self, what: str, name: str, is_root: bool) -> AbstractContextManager[TraceSpan]: ...
-
-
-class _NoSpan:
-    """A span that no tracer follows."""
-
-    __slots__ = ()
-
-    def note(self, name: str, value: str | int) -> None:
-        """Does nothing."""
-
-    def __enter__(self) -> "_NoSpan":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
-
-
-UNTRACED = _NoSpan()
+NoteOnSpan = Callable[[str, str | int], None]
+"""Adds an attribute to a span: its name and value. Values are ours: from closed sets, numbers, request
+ids."""
+Tracer = Callable[[str, str, bool], AbstractContextManager[NoteOnSpan]]
+"""Follows units of work inside each other: what is done, its name, and whether its span starts a trace of its
+own. A span that does not and has no parent is not followed."""
+UNTRACED: AbstractContextManager[NoteOnSpan] = nullcontext(lambda name, value: None)
+"""A span that no tracer follows."""
 
 
 @dataclass(slots=True)
@@ -127,6 +101,6 @@ class Measures:
             if value is not None:
                 yield metric, label, value
 
-    def span(self, what: str, name: str, is_root: bool = False) -> AbstractContextManager[TraceSpan]:
+    def span(self, what: str, name: str, is_root: bool = False) -> AbstractContextManager[NoteOnSpan]:
         """A span around a unit of work. Without a tracer it costs next to nothing."""
-        return UNTRACED if self.traces is None else self.traces.span(what, name, is_root)
+        return UNTRACED if self.traces is None else self.traces(what, name, is_root)

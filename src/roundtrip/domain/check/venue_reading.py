@@ -160,9 +160,8 @@ def read_venue(
     nearly = [_worst(results(delay_s, BPS, "nearly all")) for delay_s in moments]
     pieces, in_fifty = _most_pieces(*(_worst(results(policy.day_s, BPS, way)) for way in _PIECES))
     fees = _fees(results(moments[0], policy.most_bps, at=_LEAST), _buy(venue, _LEAST), _worst(full))
-    whole_sells = (_worst(full), _worst(hour), _worst(day))
-    only_pieces = pieces is not None and _only_in_pieces(size, whole_sells, pieces)
-    main = MainSells(*whole_sells, _held_later_bps(bought), only_pieces)
+    whole = (_worst(full), _worst(hour), _worst(day))
+    main = MainSells(*whole, _held_later_bps(bought), _sells_no_whole(size, whole) and _sold_all(pieces))
     crowd = read_crowd(venue.crowd, main, policy) if isinstance(venue.crowd, Crowd) else venue.crowd
     return VenueReading(
         status="bought",
@@ -228,16 +227,18 @@ def main_sells(reading: VenueReading) -> MainSells:
     held_later_bps = (
         _held_later_bps(reading.bought) if isinstance(reading.bought, CompletedBuy) else (BPS, BPS, BPS)
     )
-    only_pieces = _only_in_pieces(reading.size, reading.whole_sells(), None)
-    return MainSells(*reading.whole_sells(), held_later_bps, only_pieces)
+    may_sell_pieces = _sells_no_whole(reading.size, reading.whole_sells())
+    return MainSells(*reading.whole_sells(), held_later_bps, may_sell_pieces)
 
 
-def _only_in_pieces(size: Size | None, whole_sells: tuple[SellResult, ...], pieces: SellResult) -> bool:
-    """True where every sale of all of a usual buy is refused, and all of it sold in pieces, or these were not
-    tried."""
-    # Refused pieces are no part of what is planned, so the share tells.
-    is_sold = pieces is None or (isinstance(pieces, Sale) and pieces.share_bps == BPS)
-    return size == "probe" and is_sold and all(isinstance(sell, RefusedCall) for sell in whole_sells)
+def _sells_no_whole(size: Size | None, whole_sells: tuple[SellResult, ...]) -> bool:
+    """True where every sale of all of a usual buy is refused."""
+    return size == "probe" and all(isinstance(sell, RefusedCall) for sell in whole_sells)
+
+
+def _sold_all(pieces: SellResult) -> bool:
+    """True where each of the pieces sold. Refused ones are no part of what is planned: the share tells."""
+    return isinstance(pieces, Sale) and pieces.share_bps == BPS
 
 
 def _held_later_bps(bought: CompletedBuy) -> tuple[int, int, int]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from roundtrip.domain.base.errors import IllegalMove
+
 Kind = Literal["runs", "drains", "dead"]
 KINDS: tuple[Kind, ...] = ("runs", "drains", "dead")
 State = Literal["open", "seen", "proved", "failed", "void"]
@@ -50,15 +52,11 @@ OWN_DIVISOR = 10
 """The account's own wallets may trade at most this part of what others did: more of it moved the price."""
 
 
-class IllegalFlagMove(Exception):
-    """The event is not possible in this state; nothing was changed."""
-
-
 def next_state(state: State, event: Event) -> State:
-    """The state of a flag after the event. Raises IllegalFlagMove."""
+    """The state of a flag after the event. Raises IllegalMove."""
     new_state = LIFE.get((state, event))
     if new_state is None:
-        raise IllegalFlagMove(f"a flag that is {state} cannot be {event}")
+        raise IllegalMove(f"a flag that is {state} cannot be {event}")
     return new_state
 
 

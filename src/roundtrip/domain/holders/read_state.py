@@ -2,7 +2,8 @@
 
 A book is begun, is read on in pieces, and is whole once it reaches the newest block. It falls behind as
 blocks pass, and is read on from its block. If its basis turns out to be wrong (its block was reorged out, or
-it did not know a venue of the token), it is discarded and begun again: a book cannot be unfolded."""
+it did not know a venue of the token), ``book_reader`` drops it and begins another: a book cannot be unfolded.
+That is no event here."""
 
 from types import MappingProxyType
 from typing import Literal
@@ -12,10 +13,9 @@ State = Literal["unread", "reading", "whole", "capped"]
 it had reached the newest block when it was last read. capped: there are more transfers than are ever read; it
 stays at its block."""
 
-Event = Literal["begun", "advanced", "caught_up", "capped", "forked", "grown_venues"]
+Event = Literal["begun", "advanced", "caught_up", "capped"]
 """begun: an empty book was made. advanced: it was read further, but not to the newest block. caught_up: it
-reached the newest block. capped: it reached the size limit. forked: its block is not on the chain.
-grown_venues: the token trades at a venue that the book did not know and that is older than its block."""
+reached the newest block. capped: it reached the size limit."""
 
 ReadStatus = Literal["complete", "reading", "partial"]
 """The status that callers see. complete: every transfer was read. reading: not yet. partial: counts are a
@@ -33,25 +33,9 @@ class IllegalStep(ValueError):
 STEPS: MappingProxyType[State, MappingProxyType[Event, State]] = MappingProxyType(
     {
         "unread": MappingProxyType({"begun": "reading"}),
-        "reading": MappingProxyType(
-            {
-                "advanced": "reading",
-                "caught_up": "whole",
-                "capped": "capped",
-                "forked": "unread",
-                "grown_venues": "unread",
-            }
-        ),
-        "whole": MappingProxyType(
-            {
-                "advanced": "reading",
-                "caught_up": "whole",
-                "capped": "capped",
-                "forked": "unread",
-                "grown_venues": "unread",
-            }
-        ),
-        "capped": MappingProxyType({"forked": "unread", "grown_venues": "unread"}),
+        "reading": MappingProxyType({"advanced": "reading", "caught_up": "whole", "capped": "capped"}),
+        "whole": MappingProxyType({"advanced": "reading", "caught_up": "whole", "capped": "capped"}),
+        "capped": MappingProxyType({}),
     }
 )
 """The state after each event, by state. An event that is missing cannot happen."""

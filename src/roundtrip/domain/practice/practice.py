@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+from roundtrip.domain.base.errors import IllegalMove
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, Numeric
 
 START_WEI = WEI_PER_ETH
@@ -52,10 +53,6 @@ LIFE: MappingProxyType[tuple[State, Event], State] = MappingProxyType(
 
 Side = Literal["buy", "sell", "gift", "written_off"]
 SellsBack = Literal["yes", "no", "unknown"]
-
-
-class IllegalPracticeMove(Exception):
-    """The event is not possible in this state; nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,10 @@ class PracticeTrade:
 
 
 def next_state(state: State, event: Event) -> State:
-    """The state of a position after the event. Raises IllegalPracticeMove."""
+    """The state of a position after the event. Raises IllegalMove."""
     new_state = LIFE.get((state, event))
     if new_state is None:
-        raise IllegalPracticeMove(f"a position that is {state} cannot be {event}")
+        raise IllegalMove(f"a position that is {state} cannot be {event}")
     return new_state
 
 
@@ -108,11 +105,11 @@ def next_state(state: State, event: Event) -> State:
 def buy(
     account: PracticePurse, position: PracticePosition, eth_wei: int, token_raw: int
 ) -> tuple[PracticePurse, PracticePosition, PracticeTrade]:
-    """``eth_wei`` paid for ``token_raw``. Raises IllegalPracticeMove."""
+    """``eth_wei`` paid for ``token_raw``. Raises IllegalMove."""
     if not 0 < eth_wei <= account.eth_wei:
-        raise IllegalPracticeMove(f"{eth_wei} wei cannot be paid out of {account.eth_wei}")
+        raise IllegalMove(f"{eth_wei} wei cannot be paid out of {account.eth_wei}")
     if token_raw <= 0:
-        raise IllegalPracticeMove("a buy brings something")
+        raise IllegalMove("a buy brings something")
     state = next_state(position.state, "bought")
     return (
         replace(account, eth_wei=account.eth_wei - eth_wei),
@@ -130,11 +127,11 @@ def sell(
     account: PracticePurse, position: PracticePosition, token_raw: int, eth_wei: int
 ) -> tuple[PracticePurse, PracticePosition, PracticeTrade]:
     """``token_raw`` of it sold for ``eth_wei``. A part takes its share of the cost, rounded down, and the
-    last part the rest. Raises IllegalPracticeMove."""
+    last part the rest. Raises IllegalMove."""
     if not 0 < token_raw <= position.held_raw:
-        raise IllegalPracticeMove(f"{token_raw} cannot be sold of {position.held_raw}")
+        raise IllegalMove(f"{token_raw} cannot be sold of {position.held_raw}")
     if eth_wei < 0:
-        raise IllegalPracticeMove("a sell takes nothing")
+        raise IllegalMove("a sell takes nothing")
     is_all = token_raw == position.held_raw
     state = next_state(position.state, "sold_all" if is_all else "sold_part")
     cost_wei = position.cost_wei * token_raw // position.held_raw
@@ -155,7 +152,7 @@ def set_apart(account: PracticePurse, trade: PracticeTrade) -> PracticePurse:
 
 
 def write_off(position: PracticePosition) -> tuple[PracticePosition, PracticeTrade]:
-    """Gives up all of the position for nothing. Raises IllegalPracticeMove."""
+    """Gives up all of the position for nothing. Raises IllegalMove."""
     state = next_state(position.state, "written_off")
     return (
         PracticePosition(position.token, state),

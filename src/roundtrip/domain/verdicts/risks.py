@@ -85,7 +85,7 @@ def rate_tax(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk:
     figure = deciding_figure(judgement, policy)
     if figure is not None and figure.is_beyond_trip() and max(known, default=0) < policy.warn_loss_bps:
         return Risk("tax", rate_loss(figure.bps), f"costs {figure.short}")
-    if not known:
+    if cost is None or not known:
         return Risk("tax", "unknown", "tax not measured")
     worst_bps = max(known)
     if worst_bps <= 0:
@@ -93,7 +93,17 @@ def rate_tax(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk:
     level: Level = "ok" if worst_bps < MARKED_LOSS_BPS else "warn"
     if worst_bps >= policy.warn_loss_bps:
         level = "danger"
-    return Risk("tax", level, f"tax {format_percent(worst_bps)}")
+    return Risk("tax", level, f"tax {format_tax(cost.tax_bps, cost.buy_tax_bps, cost.sell_tax_bps)}")
+
+
+def format_tax(together_bps: int | None, buy_bps: int | None, sell_bps: int | None) -> str:
+    """The tax on a buy and on a sell, each of its own way; where one is not known, or both round to nothing,
+    that of a round trip. None: not known."""
+    ways = ((buy_bps, "to buy"), (sell_bps, "to sell"))
+    taken = ", ".join(f"{format_percent(bps)} {way}" for bps, way in ways if bps)
+    if taken and None not in (buy_bps, sell_bps):
+        return taken
+    return "not known" if together_bps is None else format_percent(together_bps)
 
 
 def rate_age(age_s: int | None) -> Risk:

@@ -52,21 +52,16 @@ def level_word(level: str, code: str) -> str:
     return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
 
 
-def simulation_word(
-    level: Level, code: str, approvals: Collection[bool], sells_back: bool
-) -> tuple[Level, str]:
-    """The level and the words of simulated calls: what they allow comes before what they move, and calls
-    that only go through are not called safe. ``approvals``: of each, whether it has no limit;
+def simulation_word(level: Level, code: str, approvals: Collection[bool], sells_back: bool) -> str:
+    """The words of simulated calls, whose colour is the level: what they allow comes before what they move,
+    and calls that only go through are not called safe. ``approvals``: of each, whether it has no limit;
     ``sells_back``: whether the sell of what came was tried."""
-    if level in ("danger", "unknown"):
-        return level, level_word(level, code)
-    if any(approvals):
-        return "danger", "Allows everything"
-    if approvals:
-        return "warn", "Allows a spender"
-    if not sells_back:
-        return ("warn" if level == "warn" else "unknown"), "Goes through"
-    return level, level_word(level, code)
+    if level in ("ok", "warn") and code != "tx_reverts":
+        if approvals:
+            return "Allows everything" if any(approvals) else "Allows a spender"
+        if code == "ok" and not sells_back:
+            return "Goes through"
+    return level_word(level, code)
 
 
 def is_tradable(code: str) -> bool:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlsplit
 
+from roundtrip.domain.base.errors import IllegalMove
 from roundtrip.domain.base.job_turns import Lane
 
 State = Literal["live", "failing", "off", "removed"]
@@ -82,23 +83,19 @@ TURN_ROWS = 20
 """Rows of one run, so that several accounts share a minute."""
 
 
-class IllegalChannelMove(Exception):
-    """The event is not possible in this state; nothing was changed."""
-
-
 def next_state(state: State, event: Event) -> State:
-    """The state of a channel after the event. Raises IllegalChannelMove."""
+    """The state of a channel after the event. Raises IllegalMove."""
     new_state = LIFE.get((state, event))
     if new_state is None:
-        raise IllegalChannelMove(f"a channel that is {state} cannot be {event}")
+        raise IllegalMove(f"a channel that is {state} cannot be {event}")
     return new_state
 
 
 def next_delivery_state(state: DeliveryState, event: DeliveryEvent) -> DeliveryState:
-    """The state of a delivery after the event. Raises IllegalChannelMove."""
+    """The state of a delivery after the event. Raises IllegalMove."""
     new_state = DELIVERY_LIFE.get((state, event))
     if new_state is None:
-        raise IllegalChannelMove(f"a delivery that is {state} cannot be {event}")
+        raise IllegalMove(f"a delivery that is {state} cannot be {event}")
     return new_state
 
 

@@ -70,14 +70,8 @@ ReadHappenings = Callable[[Connection, Contracts, IndexedBlock, IndexedBlock], A
 FindHolders = Callable[
     [Connection, Contracts, Sequence[Happening]], Awaitable[Mapping[int, Sequence[AlertSource]]]
 ]
-
-
-class EnqueueDeliveries(Protocol):
-    """The signature of ``deliveries.enqueue``."""
-
-    def __call__(
-        self, connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
-    ) -> Awaitable[None]: ...
+EnqueueDeliveries = Callable[[Connection, Sequence[Alert], datetime, bool], Awaitable[None]]
+"""The signature of ``deliveries.enqueue``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +211,7 @@ class AlertLoop:
         # Before deliveries: every transaction enqueues jobs in this order.
         guarded_tokens = {happening.token for source, happening in matches if source.kind == "bag_guard"}
         await enqueue_checks(connection, guarded_tokens, now)
-        await self._parts.enqueue(connection, written, now)
+        await self._parts.enqueue(connection, written, now, False)
         await alert_cursor.write_minutes(connection, counts)
         await watches.count_hits(connection, list(hits.items()))
 
@@ -229,7 +223,7 @@ class AlertLoop:
             return False
         drafts = [draft_more(minute) for minute in minutes]
         written = await put_alerts(connection, [draft for draft in drafts if draft is not None], now)
-        await self._parts.enqueue(connection, written, now)
+        await self._parts.enqueue(connection, written, now, False)
         for minute in minutes:
             minute.counted.told = minute.counted.beyond
         await alert_cursor.write_minutes(connection, {minute.key: minute.counted for minute in minutes})
@@ -254,16 +248,16 @@ class AlertLoop:
         rewinds = await alert_cursor.rewinds_after(connection, current.rewound)
         if rewinds is None:
             return current, await self._subscriptions.index(connection, current.rewound, current.rewound)
-        moved = await watches.rewind_watches(connection, current.rewound, rewinds.last)
-        await bags.rewind_accounts(connection, rewinds.to.number)
-        index = await self._subscriptions.index(connection, rewinds.last, current.rewound, moved)
-        to = rewinds.to
+        last, to = rewinds
+        moved = await watches.rewind_watches(connection, current.rewound, last)
+        await bags.rewind_accounts(connection, to.number)
+        index = await self._subscriptions.index(connection, last, current.rewound, moved)
         if to.number >= current.at.number:
-            return AlertCursor(current.at, rewinds.last), index
+            return AlertCursor(current.at, last), index
         retracted = await alerts.retract(connection, to.number, to.at_s, now)
-        await self._parts.enqueue(connection, retracted, now, retracted=True)
+        await self._parts.enqueue(connection, retracted, now, True)
         await self._correct_counts(connection, index, to, retracted)
-        return AlertCursor(to, rewinds.last), index
+        return AlertCursor(to, last), index
 
     async def _correct_counts(
         self, connection: Connection, index: RuleIndex, to: IndexedBlock, retracted: Sequence[Alert]

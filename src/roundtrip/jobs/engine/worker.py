@@ -234,10 +234,10 @@ class Worker(Generic[C]):
         # Puts the job's id into every log line of this task.
         bind_contextvars(job=job.id)
         began_s = time.perf_counter()
-        with self._measures.span("job", job.kind, is_root=True) as span:
-            span.note("job", job.id)
+        with self._measures.span("job", job.kind, is_root=True) as note:
+            note("job", job.id)
             outcome = await self._run_job(kind, job)
-            span.note("ended", outcome)
+            note("ended", outcome)
         self._measures.observe("job", job.kind, outcome, time.perf_counter() - began_s)
 
     async def _run_job(self, kind: JobKind[C], job: Job) -> str:

@@ -54,14 +54,6 @@ class _SentMessage:
     proves: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _DueMessages:
-    """The messages that may be sent now. ``rest_at``: when the host has room again, if it has none now."""
-
-    messages: Sequence[Delivery]
-    rest_at: datetime | None = None
-
-
 async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_counter) -> Effect:
     """Sends, with no transaction open, up to the first message that fails. Raises PostNotTried. ``clock``: a
     monotonic clock, in seconds."""
@@ -70,8 +62,8 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
         channel = await channels.channel(connection, int(job.key))
         if channel is None:
             return do_nothing
-        due = await _read_due(ctx, connection, channel, now)
-        alert_ids = {alert_id for delivery in due.messages for alert_id in delivery.alert_ids}
+        due, rest_at = await _read_due(ctx, connection, channel, now)
+        alert_ids = {alert_id for delivery in due for alert_id in delivery.alert_ids}
         existing = await alerts.alerts(connection, alert_ids)
         account = (await accounts.read_account(connection, channel.account_id)).account.designation
     row_by_id = dict(
@@ -79,7 +71,7 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
     )
     sent: list[_SentMessage] = []
     to = MessageTarget(channel.kind, channel.target, channel.secret)
-    for delivery in due.messages:
+    for delivery in due:
         if sent and clock() - began_s >= RUN_S:
             break
         at_s = ctx.now_s()
@@ -103,7 +95,7 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
     drawn = int.from_bytes(ctx.entropy()[:4], "big") / 2**32
 
     async def write(connection: Connection) -> None:
-        await _record(connection, channel.id, sent, _time(ctx.now_s()), drawn, job, due.rest_at)
+        await _record(connection, channel.id, sent, _time(ctx.now_s()), drawn, job, rest_at)
 
     return write
 
@@ -112,10 +104,13 @@ def _time(at_s: float) -> datetime:
     return datetime.fromtimestamp(at_s, UTC)
 
 
-async def _read_due(ctx: Context, connection: Connection, channel: Channel, now: datetime) -> _DueMessages:
+async def _read_due(
+    ctx: Context, connection: Connection, channel: Channel, now: datetime
+) -> tuple[Sequence[Delivery], datetime | None]:
+    """The messages that may be sent now; and when the host has room again, if it has none now."""
     is_resting = channel.rests_until is not None and channel.rests_until > now
     if channel.state not in ACTIVE or is_resting:
-        return _DueMessages([])
+        return [], None
     due = await deliveries.due(connection, channel.id, now, MAX_A_RUN, channel.dropped_to)
     fit, rest_at = len(due), None
     # The operator of this machine allowed its loopback targets: they need no proof.
@@ -125,7 +120,7 @@ async def _read_due(ctx: Context, connection: Connection, channel: Channel, now:
     if fit == len(due) < MAX_A_RUN and channel.answers_ms <= SLOW_MS:
         # All fit in this run: the oldest goes first.
         due.sort(key=lambda delivery: (delivery.tries > IN_ORDER_TRIES, delivery.id))
-    return _DueMessages(due[:fit], None if fit else rest_at)
+    return due[:fit], None if fit else rest_at
 
 
 async def _record(

@@ -24,6 +24,6 @@ async def failed_sell(ctx: Context, job: Job) -> Effect:
         return do_nothing
 
     async def write(connection: Connection) -> None:
-        await store.put(connection, token, sell)
+        await store.put_sell(connection, token, sell)
 
     return write

@@ -21,11 +21,11 @@ log = structlog.get_logger(__name__)
 async def calls(ctx: Context, job: Job) -> Effect:
     """Reads first; the effect writes each flag's result once. Without an index there are no flags."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    review = await review_flags(ctx) if await has_index(ctx) else None
+    reviews, newest_s = await review_flags(ctx) if await has_index(ctx) else ((), 0)
 
     async def write(connection: Connection) -> None:
-        if review is not None and review.flags:
-            written = await store.write_reviews(connection, review.flags, now, review.newest_s)
+        if reviews:
+            written = await store.write_reviews(connection, reviews, now, newest_s)
             log.info("flags reviewed", flags=written)
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
 

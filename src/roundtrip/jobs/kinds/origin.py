@@ -26,6 +26,6 @@ async def origin(ctx: Context, job: Job) -> Effect:
         raise NotYet("the search found no answer")
 
     async def keep(connection: Connection) -> None:
-        await origins.keep_older(connection, wallet, wallet_origin)
+        await origins.keep_archive_search(connection, wallet, wallet_origin)
 
     return keep

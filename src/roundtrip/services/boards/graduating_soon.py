@@ -100,12 +100,6 @@ class FillingRow(CurveFilling, frozen=True, rename="camel"):
     insiders_bps: int | None
 
 
-class GraduatingPage(PageOfRows, frozen=True, rename="camel"):
-    """The same rows for people."""
-
-    curves: list[FillingRow]
-
-
 async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingSoon]:
     """The answer. Raises ServiceFull."""
     async with reading(ctx) as (connection, index_cursor):
@@ -120,7 +114,7 @@ async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingPage]:
+async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOfRows[FillingRow]]:
     """The page's rows. Raises ServiceFull."""
     async with reading(ctx) as (connection, index_cursor):
         shown, _ = await _read_curves(connection, index_cursor, ctx.contracts)
@@ -134,11 +128,11 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
         )
         for curve in shown
     ]
-    answer = GraduatingPage(
+    answer = PageOfRows(
         text=" ".join(_describe_caveats(shown, index_cursor)),
         block=index_cursor.block.number,
         block_time=when(index_cursor.block.timestamp_s),
-        curves=rows,
+        rows=rows,
     )
     return UseCaseAnswer(answer, SHARED_MS)
 

@@ -287,12 +287,6 @@ class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
     opened_at: datetime
 
 
-class MovingPage(PageOfRows, frozen=True, rename="camel"):
-    """The rows, most money first, of the ten minutes up to the block. ``text``: what is not counted."""
-
-    rows: list[MovingRow]
-
-
 @dataclass(frozen=True, slots=True)
 class _Money:
     """What money is worth at the block."""
@@ -318,8 +312,8 @@ class _Money:
         return worth_wei(micro_usd, eth_micro_usd) if micro_usd is not None and eth_micro_usd else None
 
 
-async def moving_page(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingPage]:
-    """The page's rows. Raises ServiceFull."""
+async def moving_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOfRows[MovingRow]]:
+    """The page's rows, most money first, of the ten minutes up to the block. Raises ServiceFull."""
     async with reading(ctx) as (connection, cursor):
         now_s, newest_s = ctx.now_s(), cursor.block.timestamp_s
         window = newest_s - WINDOW_S, newest_s
@@ -348,7 +342,7 @@ async def moving_page(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingPage
         for its_group, flow in grouped
     ]
     text = _describe_gaps(followed_s, window)
-    answer = MovingPage(text, cursor.block.number, when(newest_s), rows)
+    answer = PageOfRows(text, cursor.block.number, when(newest_s), rows)
     return UseCaseAnswer(answer, ttl_ms=SHARED_MS)
 
 

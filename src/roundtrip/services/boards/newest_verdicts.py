@@ -28,12 +28,11 @@ class NewestVerdict(msgspec.Struct, frozen=True, rename="camel"):
     verdict: ShownVerdict
 
 
-class NewestVerdicts(PageOfRows, frozen=True, rename="camel"):
+class NewestVerdicts(PageOfRows[NewestVerdict], frozen=True, rename="camel"):
     """The tokens that were checked last, those that people asked for before others. ``examples``: the newest
     that sells and has few insiders, the newest trap, and the newest that sells with a warning
     or stops selling soon, as far as there are."""
 
-    rows: list[NewestVerdict]
     examples: list[NewestVerdict]
 
 

@@ -25,7 +25,7 @@ from roundtrip.domain.market.candles import (
 from roundtrip.domain.verdicts.changes import PastVerdict, fold_spans
 from roundtrip.domain.verdicts.words import level_word
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.answer_fields import Symbol, read_address
+from roundtrip.services.support.answer_fields import Symbol, TokenParams, read_address
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -346,16 +346,6 @@ SHOWN = 30
 TraderTag = Literal["deployer", "funded by deployer", "sniper", "bundle"]
 
 
-class TradesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which token."""
-
-    address: str
-
-    def token(self) -> Address:
-        """The address, lower-cased. Raises ParamFault (bad_address)."""
-        return read_address(self.address)
-
-
 class TradeRow(msgspec.Struct, frozen=True, rename="camel"):
     """A trade. ``tokens`` null: the token's decimals are not known. ``usd``, ``price``: null: not known.
     ``winner``: its rank among the winners, such as ``#3 24h``; null: it is on no board."""
@@ -382,7 +372,7 @@ class TokenTrades(IndexAnswer, frozen=True, rename="camel"):
     trades: list[TradeRow]
 
 
-async def token_trades(ctx: Context, params: TradesParams) -> UseCaseAnswer[TokenTrades]:
+async def token_trades(ctx: Context, params: TokenParams) -> UseCaseAnswer[TokenTrades]:
     """The newest trades in the token's main pools, the newest first. Asks no node. Raises ParamFault
     (bad_address), ServiceFull (busy)."""
     token = params.token()

@@ -423,13 +423,7 @@ class SignalRow(Signal, frozen=True, rename="camel"):
     verdict: ShownVerdict | None
 
 
-class SignalsPage(PageOfRows, frozen=True, rename="camel"):
-    """The rows of ``signals`` for people."""
-
-    signals: list[SignalRow]
-
-
-async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[SignalsPage]:
+async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOfRows[SignalRow]]:
     """The page's rows. Raises ServiceFull."""
     found = (await signals(ctx, params)).answer
     async with reading(ctx) as (connection, _):
@@ -443,5 +437,5 @@ async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[SignalsPa
         )
         for signal in found.signals
     ]
-    answer = SignalsPage(found.text, found.block, found.block_time, rows)
+    answer = PageOfRows(found.text, found.block, found.block_time, rows)
     return UseCaseAnswer(answer, SHARED_MS)

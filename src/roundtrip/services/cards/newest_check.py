@@ -454,8 +454,8 @@ async def check_for_chat(
     if ctx.outward.public_url is not None:
         lines.append(f"{ctx.outward.public_url}/t/{card.address}")
     picture = None
-    if ctx.outward.pictures is not None:
+    if ctx.outward.draw is not None:
         with contextlib.suppress(ServiceFull):
-            picture = await ctx.outward.pictures.draw(draw_card(card))
+            picture = await ctx.outward.draw(draw_card(card))
     until_s = check.checked_at.timestamp() + shared_ms / 1000
     return ChatAnswer([line for line in lines if line], picture, until_s)

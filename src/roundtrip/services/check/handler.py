@@ -3,7 +3,6 @@ more for a deep check."""
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
 
 import structlog
 from msgspec import Struct
@@ -51,7 +50,7 @@ async def check(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
 
 async def check_and_store(ctx: Context, params: CheckParams, requested: bool = True) -> UseCaseAnswer[Check]:
     """As ``check``; ``requested`` False: a job makes it."""
-    return (await _check_at_newest(ctx, params, requested)).answer
+    return (await _check_at_newest(ctx, params, requested))[1]
 
 
 class CheckAtSize(Struct, frozen=True):
@@ -63,8 +62,7 @@ class CheckAtSize(Struct, frozen=True):
 
 async def check_at_size(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckAtSize]:
     """Runs a check with its card. Raises like ``check``."""
-    made = await _check_at_newest(ctx, params, requested=True)
-    run, answer = made.run, made.answer
+    run, answer = await _check_at_newest(ctx, params, requested=True)
     card = read_card(run.evidence, run.judgement, run.inputs.deep, run.policy())
     return UseCaseAnswer(
         CheckAtSize(answer.answer, card),
@@ -76,26 +74,23 @@ async def check_at_size(ctx: Context, params: CheckParams) -> UseCaseAnswer[Chec
     )
 
 
-class _RunWithAnswer(NamedTuple):
-    run: CheckResult
-    answer: UseCaseAnswer[Check]
-
-
-async def _check_at_newest(ctx: Context, params: CheckParams, requested: bool) -> _RunWithAnswer:
+async def _check_at_newest(
+    ctx: Context, params: CheckParams, requested: bool
+) -> tuple[CheckResult, UseCaseAnswer[Check]]:
     """Runs a check; again if it found an absence at a block that is not the node's newest. Raises like
     ``check``, and ServiceFull (busy) for an absence on a node that is behind the index."""
     asked, meter = params.read(), Meter()
     if asked.probe_wei is not None:
         ctx = ctx.at_size(asked.probe_wei)
     with ctx.steps.follow(asked.shared_as()) as note_step:
-        made = await _check_once(ctx, asked, requested, meter, note_step)
-        head, indexed_number = made.run.inputs.head, made.run.inputs.indexed_number
-        if made.answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
+        run, answer = await _check_once(ctx, asked, requested, meter, note_step)
+        head, indexed_number = run.inputs.head, run.inputs.indexed_number
+        if answer.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
             # The token may have been launched since the head was read.
-            made = await _check_once(ctx, asked, requested, meter, note_step, newest)
-    if made.answer.is_absence and made.answer.block < indexed_number <= made.answer.block + MAX_AHEAD:
+            run, answer = await _check_once(ctx, asked, requested, meter, note_step, newest)
+    if answer.is_absence and answer.block < indexed_number <= answer.block + MAX_AHEAD:
         raise block_missing_error(indexed_number)
-    return made
+    return run, answer
 
 
 async def _check_once(
@@ -105,7 +100,7 @@ async def _check_once(
     meter: Meter,
     note_step: NoteStep,
     head: ChainHead | None = None,
-) -> _RunWithAnswer:
+) -> tuple[CheckResult, UseCaseAnswer[Check]]:
     """Runs a check, stores it and answers. ``head`` None: the followed one."""
     recorder = CallRecorder(ctx.node)
     run = await check_token(
@@ -127,7 +122,7 @@ async def _check_once(
         block=run.inputs.head.block.number,
         is_absence=judgement.verdict.code in ABSENCES,
     )
-    return _RunWithAnswer(run, made)
+    return run, made
 
 
 def _owner_and_deployer(evidence: Evidence) -> dict[Address, str]:

@@ -31,17 +31,9 @@ MAX_PRICED = 40
 come first in the next run."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlagRun:
-    """The reviews of one run, and the time of the chain that they reach."""
-
-    flags: tuple[FlagReview, ...]
-    newest_s: int
-
-
-async def review_flags(ctx: Context, prices: TokenPricing = PRICES) -> FlagRun:
-    """Reviews waiting flags, those that were not reviewed for longest first. Writes nothing. Raises
-    ServiceFull."""
+async def review_flags(ctx: Context, prices: TokenPricing = PRICES) -> tuple[tuple[FlagReview, ...], int]:
+    """Reviews waiting flags, those that were not reviewed for longest first; returns the reviews, and the
+    time of the chain that they reach. Writes nothing. Raises ServiceFull."""
     async with reading(ctx) as (connection, indexed):
         waiting = await store.waiting(connection, MAX_LOOKED)
         by_facts = [await _apply_facts(connection, flag, indexed) for flag in waiting]
@@ -57,7 +49,7 @@ async def review_flags(ctx: Context, prices: TokenPricing = PRICES) -> FlagRun:
             if progress.flag.id not in postponed
         ]
     newest_s = indexed.block.timestamp_s
-    return FlagRun(tuple(_finish_review(progress, newest_s) for progress in reviewed), newest_s)
+    return tuple(_finish_review(progress, newest_s) for progress in reviewed), newest_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,17 +202,14 @@ async def _read_drainable(
 ) -> flags.FlagBasis:
     """Liquidity that is not the account's own, and the deployer's holding."""
     _, deployer_raw = await flag_facts.deployer_of(connection, subject.token_id)
-    pool = await flag_facts.main_pool(connection, subject.token_id, indexed, ctx.contracts)
-    liquidity = 0
-    if pool is not None:
-        counted_ids = await without_kin(connection, pool.of_wallets, subject.flagger_id)
-        liquidity = sum(pool.of_wallets[wallet_id] for wallet_id in counted_ids)
-    has_liquidity = pool is not None and liquidity > 0
-    return flags.FlagBasis(
-        pool=pool.at if pool is not None and has_liquidity else None,
-        liquidity=liquidity if has_liquidity else None,
-        deployer_raw=deployer_raw or None,
-    )
+    main_pool = await flag_facts.main_pool(connection, subject.token_id, indexed, ctx.contracts)
+    if main_pool is not None:
+        pool, of_wallets = main_pool
+        counted_ids = await without_kin(connection, of_wallets, subject.flagger_id)
+        liquidity = sum(of_wallets[wallet_id] for wallet_id in counted_ids)
+        if liquidity > 0:
+            return flags.FlagBasis(pool=pool, liquidity=liquidity, deployer_raw=deployer_raw or None)
+    return flags.FlagBasis(deployer_raw=deployer_raw or None)
 
 
 async def without_kin(connection: Connection, wallet_ids: Iterable[int], wallet_id: int | None) -> set[int]:

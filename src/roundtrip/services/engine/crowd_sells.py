@@ -400,16 +400,12 @@ def _isolations_of(
     yield isolate("others", plain, careful, others)
     yield isolate("others sold", plain, careful, others)
     # What it got among others: a little less than alone, as in the company's sells.
-    piece_of = policy.small_pieces if main_sells.only_pieces else 1
-    sized_raw = left_raw(policy.later_s, bought_raw)
-    amounts = left_raw(policy.later_s) // piece_of, sized_raw, left_raw(wallet.after_s) // piece_of
-    changed = _change_each(wallet, plain, policy, amounts)
+    main_raw = main.received_raw // (policy.small_pieces if main_sells.only_pieces else 1)
+    moments = ((policy.later_s, main_raw), (policy.later_s, bought_raw), (wallet.after_s, main_raw))
+    changed = _change_each(wallet, plain, policy, *(left_raw(at_s, raw) for at_s, raw in moments))
     for choice in _choices(trade, policy):
-        if choice == "pieces":
-            yield isolate(choice, plain, ())
-        else:
-            other, attempt = changed[choice]
-            yield isolate(choice, other, (attempt,))
+        other, *attempts = changed.get(choice, (plain,))
+        yield isolate(choice, other, tuple(attempts))
 
 
 def _attempts(amounts: dict[int, tuple[int, ...]], part_bps: int, kept_bps: int) -> tuple[Attempt, ...]:
@@ -426,11 +422,11 @@ def _attempts(amounts: dict[int, tuple[int, ...]], part_bps: int, kept_bps: int)
 
 
 def _change_each(
-    wallet: CrowdWallet, plain: CrowdWallet, policy: Policy, amounts_raw: tuple[int, int, int]
+    wallet: CrowdWallet, plain: CrowdWallet, policy: Policy, main_raw: int, sized_raw: int, timed_raw: int
 ) -> dict[Difference, tuple[CrowdWallet, Attempt]]:
-    """The plain wallet with one choice of the other, and its attempt. ``amounts_raw``: what the main wallet
-    sells soon, what this size sells soon, and what the main wallet sells at the other's time."""
-    main_raw, sized_raw, timed_raw = amounts_raw
+    """The plain wallet with one choice of the other, and its attempt. ``main_raw``: what the main wallet
+    sells soon; ``sized_raw``: what this size sells soon; ``timed_raw``: what the main wallet sells at the
+    other's time."""
     soon = Attempt(policy.later_s, main_raw)
     part = Attempt(policy.later_s, max(1, main_raw * wallet.share_bps // BPS))
     sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)

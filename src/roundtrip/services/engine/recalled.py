@@ -25,7 +25,7 @@ async def keep_recalled(
     """Stores the wallets of this check that met a refusal or a loss."""
     kept, now = wallets_to_recall(evidence, inputs, policy), at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)
-    await token_index.keep(connection, evidence.token, kept, now, since)
+    await token_index.keep_recalled_wallets(connection, evidence.token, kept, now, since)
 
 
 def wallets_to_recall(evidence: Evidence, inputs: CheckInputs, policy: Policy) -> set[RecalledWallet]:

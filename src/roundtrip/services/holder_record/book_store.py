@@ -13,7 +13,6 @@ from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.server import jobs
 from roundtrip.store.server.connections import DATABASE_FAULTS
-from roundtrip.store.server.jobs import PendingJob
 from roundtrip.store.server.rows import Connection
 
 JOB = "holders"
@@ -112,7 +111,7 @@ async def enqueue_read(ctx: Context, token: Address, stored: StoredBook | None, 
                 await _replace_book(connection, token, stored, forget)
             pending = await jobs.to_come(connection, JOB, token)
             if pending is not None:
-                _raise_if_late(pending, now)
+                _raise_if_late(*pending, now)
                 return
             if await jobs.among(connection, JOB, [token], now - _GIVEN_UP):
                 raise ReadFailed(NodeFault(_FAILED))
@@ -125,10 +124,10 @@ async def enqueue_read(ctx: Context, token: Address, stored: StoredBook | None, 
         raise ServiceFull("busy", "Holder data cannot be saved just now; retry in 5 seconds.", 5) from error
 
 
-def _raise_if_late(job: PendingJob, now: datetime) -> None:
-    wait_s = int((job.run_at - now).total_seconds())
+def _raise_if_late(run_at: datetime, last_error: str | None, now: datetime) -> None:
+    wait_s = int((run_at - now).total_seconds())
     if wait_s <= _SOON_S:
         return
-    if job.last_error is not None:
+    if last_error is not None:
         raise ReadFailed(NodeFault(_FAILED), wait_s)
     raise ServiceFull("holders_budget", BUDGET_SAID, wait_s)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from roundtrip.domain.base.types import BPS, Address, BlockRef
 from roundtrip.domain.holders import findings
@@ -165,26 +165,19 @@ def summarize(record: HolderRecord) -> HolderFindings:
     )
 
 
-class AccountTags(NamedTuple):
-    """The tags of accounts that have any. ``is_complete``: no other of them has one that could not be found
-    out."""
-
-    tags: Mapping[Address, tuple[findings.Tag, ...]]
-    is_complete: bool
-
-
-def tag_accounts(record: HolderRecord, accounts: Collection[Address]) -> AccountTags:
-    """The tags of any accounts, which need not hold the token."""
+def tag_accounts(
+    record: HolderRecord, accounts: Collection[Address]
+) -> tuple[Mapping[Address, tuple[findings.Tag, ...]], bool]:
+    """The tags of those accounts that have any, which need not hold the token; and whether no other of them
+    has one that could not be found out."""
     inputs = record.inputs
     if inputs is None:
-        return AccountTags({}, is_complete=False)
+        return {}, False
     _, _, *parties = _launch_parties(record)
     tags = {account: findings.tags(inputs, account, *parties) for account in accounts}
     is_complete = record.status == "complete" and record.unsure_maker is None and inputs.maker is not None
-    return AccountTags(
-        {account: found for account, found in tags.items() if found},
-        is_complete and all(_is_traced(record, inputs, account) for account in accounts),
-    )
+    is_complete = is_complete and all(_is_traced(record, inputs, account) for account in accounts)
+    return {account: found for account, found in tags.items() if found}, is_complete
 
 
 def _is_traced(record: HolderRecord, inputs: HolderInputs, account: Address) -> bool:

@@ -20,7 +20,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import looking
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, ArchiveSearch
 from roundtrip.store.server import jobs
 from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.wallets import linked
@@ -224,8 +224,8 @@ async def _remember(
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
             for wallet in unknown:
                 if wallet in origins_by_wallet:
-                    older = _older_origin(origins_by_wallet[wallet], cursor.start_number)
-                    await origins.keep_older(connection, wallet, older)
+                    search = _cut_search(origins_by_wallet[wallet], cursor.start_number)
+                    await origins.keep_archive_search(connection, wallet, search)
             missing = [wallet for wallet in unknown if wallet not in origins_by_wallet][:MAX_ENQUEUED]
             now = datetime.fromtimestamp(ctx.now_s(), UTC)
             failed = await jobs.among(connection, ORIGIN_JOB, missing, now - _GIVEN_UP)
@@ -234,11 +234,11 @@ async def _remember(
             )
 
 
-def _older_origin(origin: FirstSeen | None, start_number: int) -> OlderOrigin:
-    """The part of an origin that is older than the index: later events the sync has seen itself."""
+def _cut_search(origin: FirstSeen | None, start_number: int) -> ArchiveSearch:
+    """What a search of the blocks before the index finds: later events the sync has seen itself."""
     if origin is None or origin.first_number >= start_number:
-        return OlderOrigin(None, start_number - 1)
-    return OlderOrigin(origin, origin.first_number)
+        return ArchiveSearch(None, start_number - 1)
+    return ArchiveSearch(origin, origin.first_number)
 
 
 async def _read_families(

@@ -10,7 +10,7 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, Ser
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.liquidity.depth import TokenPositions
 from roundtrip.services.holder_record.collect import gather_holders
-from roundtrip.services.holder_record.findings import AccountTags, HolderRecord, tag_accounts
+from roundtrip.services.holder_record.findings import HolderRecord, tag_accounts
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.base import Contracts
 
@@ -54,9 +54,9 @@ def join_tags(own: Tags, record: HolderRecord | None, accounts: Sequence[Address
     """The liquidity's ``own`` tags, then those of the holders, each once; and whether all are known."""
     if not accounts:
         return own, True
-    found = AccountTags({}, is_complete=False) if record is None else tag_accounts(record, accounts)
+    tags, is_complete = ({}, False) if record is None else tag_accounts(record, accounts)
     joined = {
-        account: tuple(dict.fromkeys((*own.get(account, ()), *found.tags.get(account, ()))))
-        for account in (*own, *found.tags)
+        account: tuple(dict.fromkeys((*own.get(account, ()), *tags.get(account, ()))))
+        for account in (*own, *tags)
     }
-    return joined, found.is_complete
+    return joined, is_complete

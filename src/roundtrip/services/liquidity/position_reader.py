@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundtrip.chain.liquidity import position_logs, position_reads
-from roundtrip.chain.liquidity.position_reads import PoolRead, PoolToRead
+from roundtrip.chain.liquidity.position_reads import PoolRead
 from roundtrip.chain.rpc.client import Answer, CodeFault, Meter, RpcCall, RpcNode
 from roundtrip.chain.rpc.node_logs import UnverifiedBlockLog
 from roundtrip.domain.base.errors import NodeFault
@@ -70,25 +70,24 @@ class PositionReader:
     async def read(self, known: Mapping[Venue, KnownPool]) -> None:
         """Reads these pools and positions, and the holders that are known, in one trip. Raises NodeFault."""
         to_read = {
-            venue: PoolToRead(venue, pool.positions[:MAX_POSITIONS])
-            for venue, pool in known.items()
-            if not venue.is_curve
+            venue: pool.positions[:MAX_POSITIONS] for venue, pool in known.items() if not venue.is_curve
         }
         if not to_read:
             return
-        every = sorted(
-            (one for pool in to_read.values() for one in pool.positions), key=lambda one: -one.liquidity
-        )
+        every = sorted((one for held in to_read.values() for one in held), key=lambda one: -one.liquidity)
         holders = self._unread_holders(one.holder for one in every)
-        calls = [position_reads.pool_call(pool, self._contracts, self._block) for pool in to_read.values()]
+        calls = [
+            position_reads.pool_call(venue, held, self._contracts, self._block)
+            for venue, held in to_read.items()
+        ]
         groups = [calls, self._holder_calls(holders)] if holders else [calls]
         answers, *holder_answers = await self._node.batches(groups, self.meter)
         if isinstance(answers, NodeFault):
             raise answers
-        for (venue, pool), answer in zip(to_read.items(), answers, strict=True):
-            left_out = known[venue].left_out + len(known[venue].positions) - len(pool.positions)
-            read = position_reads.read_pool(answer, pool, self._contracts)
-            self.pools[venue] = ReadPool(pool.positions, read, left_out)
+        for (venue, held), answer in zip(to_read.items(), answers, strict=True):
+            left_out = known[venue].left_out + len(known[venue].positions) - len(held)
+            read = position_reads.read_pool(answer, venue, held, self._contracts)
+            self.pools[venue] = ReadPool(held, read, left_out)
         for holder_answer in holder_answers:
             self._note_holders(holders, holder_answer)
 

@@ -324,7 +324,7 @@ async def suggest(ctx: Context, params: SuggestParams) -> UseCaseAnswer[TokenSug
             found = await find_by_address(connection, address["digits"], MAX_SHOWN)
         else:
             found = await find_by_text(connection, query.casefold(), query[:_NAME_LENGTH], MAX_SHOWN)
-        tokens = [one.token for one in found]
+        tokens = [token for token, _ in found]
         checks = await read_shown_checks(connection, tokens)
         labels = await labels_of(connection, tokens)
     now_s = ctx.now_s()

@@ -1,10 +1,10 @@
 """``my_bag``: the tokens of the key's wallet, their worth now, their cost, and what changed since."""
 
 import contextlib
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -469,14 +469,10 @@ def _shorten(text: str) -> str:
 
 
 MAX_HELD = GUARD.most_held
-
-
-class BagValuation(Protocol):
-    """The signature of ``worth_in_parts``."""
-
-    def __call__(
-        self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
-    ) -> Awaitable[Sequence[Valued | PartValue]]: ...
+BagValuation = Callable[
+    [Context, ChainHead, Sequence[HoldingToSell], Meter], Awaitable[Sequence[Valued | PartValue]]
+]
+"""The signature of ``worth_in_parts``."""
 
 
 async def my_bag(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[MyBag]:

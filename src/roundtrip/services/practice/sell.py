@@ -21,7 +21,6 @@ from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.valuation.holdings import HoldingToSell, slot_of, worth
 from roundtrip.store.practice import league
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.league import LeagueEligibility
 from roundtrip.store.practice.practice import Slot, StoredPosition, TradeNotes
 from roundtrip.store.server.rows import Connection
 
@@ -53,7 +52,7 @@ from .schema import (
 Pricing = Callable[
     [Context, ChainHead, HoldingToSell, ValueHoldings, Meter], Awaitable[PricedSell | Unsellable]
 ]
-CountSell = Callable[..., Awaitable[LeagueEligibility]]
+CountSell = Callable[..., Awaitable[str | None]]
 """The signature of ``league.count_sell`` in the store."""
 
 
@@ -159,7 +158,7 @@ async def _fill(
     account, position, trade = practice.sell(page.account, page.own.position, part_raw, priced.got_wei)
     assert trade.profit_wei is not None
     stored = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)
-    eligibility = await pricing.count_sell(
+    why_not = await pricing.count_sell(
         connection,
         request.account,
         request.token,
@@ -170,12 +169,12 @@ async def _fill(
         contracts=ctx.contracts,
         bought_at=page.own.at,
     )
-    if not eligibility.counts:
+    if why_not is not None:
         account = practice.set_apart(account, trade)
-    notes = TradeNotes(priced.block, priced.venue.kind, None, eligibility.counts, eligibility.why_not)
+    notes = TradeNotes(priced.block, priced.venue.kind, None, why_not is None, why_not)
     trade_id = await write_trade(connection, request, account, stored, trade, notes)
     symbols = await store.symbols(connection, [request.token])
-    sale = _BookedSale(trade_id, account, stored, trade, eligibility, symbols.get(request.token))
+    sale = _BookedSale(trade_id, account, stored, trade, why_not, symbols.get(request.token))
     return _answer(ctx, request, priced, sale)
 
 
@@ -185,7 +184,7 @@ class _BookedSale:
     account: practice.PracticePurse
     stored: StoredPosition
     trade: practice.PracticeTrade
-    eligibility: LeagueEligibility
+    why_not: str | None
     symbol: str | None
 
 
@@ -209,9 +208,9 @@ def _answer(ctx: Context, request: TradeRequest, priced: PricedSell, sale: _Book
         got=eth_of(trade.eth_wei),
         cost=eth_of(trade.cost_wei),
         profit=eth_of(trade.profit_wei or 0),
-        counted=sale.eligibility.counts,
-        set_apart=eth_of(0 if sale.eligibility.counts else max(0, trade.profit_wei or 0)),
-        why_not=sale.eligibility.why_not,
+        counted=sale.why_not is None,
+        set_apart=eth_of(0 if sale.why_not is None else max(0, trade.profit_wei or 0)),
+        why_not=sale.why_not,
         position=position_after,
         eth_left=eth_of(sale.account.eth_wei),
         made_at=request.at,

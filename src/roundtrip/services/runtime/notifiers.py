@@ -1,6 +1,6 @@
 """Sends messages to users' channels: webhooks, Discord and Telegram."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,31 +8,12 @@ import asyncpg
 
 from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import PostNotTried, PostReply
-from roundtrip.channels.secrets import Unsealable
+from roundtrip.channels.secrets import Seal, Unsealable
 from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.channels.telegram import ChatMessage
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import ChannelKind
-
-
-class MessagePoster(Protocol):
-    """``channels.post.Poster``."""
-
-    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply: ...
-
-
-class Seals(Protocol):
-    """``channels.seal.Seal``."""
-
-    @property
-    def fingerprint(self) -> bytes: ...
-
-    def hash_of(self, text: str) -> bytes: ...
-
-    def seal(self, text: str, entropy: bytes) -> bytes: ...
-
-    def unseal(self, sealed: bytes) -> str: ...
 
 
 class ChatUpdates(Protocol):
@@ -47,12 +28,6 @@ class ChatUpdates(Protocol):
     async def name(self) -> str | None: ...
 
     async def read_messages(self, after: int, wait_s: int) -> tuple[list[ChatMessage], int]: ...
-
-
-class DrawsPictures(Protocol):
-    """``services.cards.pictures.Pictures``."""
-
-    async def draw(self, svg: str) -> bytes: ...
 
 
 SILENT_S = 60.0
@@ -76,30 +51,30 @@ class Bot:
         return self._name
 
 
-class _NoPoster:
-    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply:
-        return PostReply(None, "this process sends no messages", None, 0)
+async def _post_nothing(to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply:
+    return PostReply(None, "this process sends no messages", None, 0)
 
 
-def _no_key() -> Seals:
+def _no_key() -> Seal:
     raise Unsealable("this process has no sealing key")
 
 
 @dataclass(frozen=True, slots=True)
 class Notifiers:
-    """The clients that send messages. ``seal``: created on first use. ``bot``: None if none is configured.
-    ``loopback``: as in ``channels.targets.target``. ``public_url``: the service's URL for users; None: not
-    set, and messages have no links. ``pictures``: draws cards; None: messages have no pictures."""
+    """What sends messages. ``post``: as ``Poster.post``. ``seal``: created on first use. ``bot``: None if
+    none is configured. ``loopback``: as in ``channels.targets.target``. ``public_url``: the service's URL for
+    users; None: not set, and messages have no links. ``draw``: a card's picture; None: messages have no
+    pictures."""
 
-    poster: MessagePoster
-    seal: Callable[[], Seals]
+    post: Callable[[Target, bytes, Mapping[str, str]], Awaitable[PostReply]]
+    seal: Callable[[], Seal]
     bot: Bot | None = None
     loopback: frozenset[str] = frozenset()
     public_url: str | None = None
-    pictures: DrawsPictures | None = None
+    draw: Callable[[str], Awaitable[bytes]] | None = None
 
 
-CLOSED = Notifiers(_NoPoster(), _no_key)
+CLOSED = Notifiers(_post_nothing, _no_key)
 """Sends nothing."""
 
 
@@ -147,7 +122,7 @@ async def send(notifiers: Notifiers, recipient: MessageTarget, message: Message,
         raise PostNotTried("the configured key cannot decrypt a channel's secret") from None
     except BadTarget as error:
         return PostReply(None, str(error), None, 0)
-    reply = await notifiers.poster.post(parsed_target, body, headers)
+    reply = await notifiers.post(parsed_target, body, headers)
     return discord.read_discord_reply(reply) if recipient.kind == "discord" else reply
 
 
@@ -169,19 +144,15 @@ def describe_failure(reply: PostReply) -> str:
     return reply.error or "no answer"
 
 
-class OtherKey(CannotRun):
-    """The stored channels were sealed with another key."""
-
-
 async def check_key(pool: asyncpg.Pool, notifiers: Notifiers) -> None:
-    """Checks at start that the key can open the stored channels. Raises OtherKey; OSError or ValueError when
-    there is no valid key."""
+    """Checks at start that the key can open the stored channels. Raises CannotRun: another key sealed
+    them; OSError or ValueError when there is no valid key."""
     async with pool.acquire() as connection:
         # Without sealed channels no key is needed, and none is created.
         if not await channels.has_sealed(connection):
             return
         if not await channels.is_key(connection, notifiers.seal().fingerprint):
-            raise OtherKey(
+            raise CannotRun(
                 "ROUNDTRIP_SECRET_KEY, or the file secret.key, is not the key that encrypted the channels in "
                 "this database; set the right key, or remove the channels"
             )

@@ -5,8 +5,7 @@ limits, its gas, a missing approval. So a sell by the same wallet is simulated o
 without these: only a refusal of that sell counts against a verdict."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 from roundtrip.chain.blocks.heads import ChainHead, HeadHeader
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
@@ -37,13 +36,8 @@ from .settlement import read_verdict
 
 _READ_GAS = 300_000
 
-
-class SellValuation(Protocol):
-    """The signature of ``worth``."""
-
-    def __call__(
-        self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
-    ) -> Awaitable[list[Valued]]: ...
+SellValuation = Callable[[Context, ChainHead, Sequence[HoldingToSell], Meter], Awaitable[list[Valued]]]
+"""The signature of ``worth``."""
 
 
 async def find_failed_sell(

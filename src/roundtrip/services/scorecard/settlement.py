@@ -2,10 +2,9 @@
 the few trades that decide."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault
@@ -45,6 +44,9 @@ WAITS_S = (5, 30, 120, 600, 600, 600)
 """A verdict's waits for a receipt that the node does not return. After the last one it stays undecided."""
 STUCK = "cannot_sell"
 
+ConfirmTrade = Callable[[Context, Address, PlainTrade, Meter], Awaitable[RealTrade | None]]
+"""The signature of ``confirm_by_receipt``."""
+
 
 @dataclass(frozen=True, slots=True)
 class SettlementRun:
@@ -70,14 +72,6 @@ class ScorecardCase:
     undecided: Cause | None = None
     tries: int = 0
     failed_sells: tuple[FailedSell, ...] = ()
-
-
-class ConfirmTrade(Protocol):
-    """The signature of ``confirm_by_receipt``."""
-
-    def __call__(
-        self, ctx: Context, token: Address, plain: PlainTrade, meter: Meter
-    ) -> Awaitable[RealTrade | None]: ...
 
 
 async def score_verdicts(ctx: Context, confirm: ConfirmTrade = confirm_by_receipt) -> SettlementRun:
@@ -165,8 +159,9 @@ async def _read_case(
     trades = [] if token is None else await find_trades(ctx, connection, token, verdict, claim)
     failed: list[FailedSell] = []
     if claim.claim in SELLABLE:
-        span_s = claim.from_s, claim.until_s
-        failed = await failed_sells.between(connection, verdict.token, verdict.block_number, span_s)
+        failed = await failed_sells.sells_between(
+            connection, verdict.token, verdict.block_number, claim.from_s, claim.until_s
+        )
     return replace(case, trades=tuple(trades), later_checks=later_checks, failed_sells=tuple(failed))
 
 

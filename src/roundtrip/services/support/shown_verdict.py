@@ -3,6 +3,7 @@ verdict."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -12,6 +13,9 @@ from roundtrip.services.support.index_reader import TokenNamed, present_token
 from roundtrip.store.boards.moving import read_shown_checks
 from roundtrip.store.index.tokens import labels_of
 from roundtrip.store.server.rows import Connection
+
+R = TypeVar("R")
+"""A row."""
 
 SHARED_MS = 2_000
 """One answer of a page's rows serves all readers for so long."""
@@ -26,12 +30,13 @@ class ShownVerdict(msgspec.Struct, frozen=True, rename="camel"):
     age_s: int | None
 
 
-class PageOfRows(msgspec.Struct, frozen=True, rename="camel"):
-    """What the answers behind a page of rows begin with."""
+class PageOfRows(msgspec.Struct, Generic[R], frozen=True, rename="camel"):
+    """The answer behind a page of rows. ``text``: what is not counted, or not known."""
 
     text: str
     block: int
     block_time: datetime
+    rows: list[R]
 
 
 def present_verdict(checks: TokenChecks, now_s: float) -> ShownVerdict | None:

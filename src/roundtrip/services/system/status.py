@@ -221,7 +221,7 @@ async def _read_backlog(connection: Connection, index_cursor: Cursor | None, now
         return None if oldest is None else max(0, int((now - oldest).total_seconds()))
 
     kinds = await backlog.jobs_waiting(connection, now)
-    deliveries = await backlog.deliveries_waiting(connection)
+    deliveries, oldest_delivery = await backlog.deliveries_waiting(connection)
     alerted = await backlog.alerted_to(connection)
     return Backlog(
         due=sum(job_kind.due for job_kind in kinds),
@@ -235,8 +235,8 @@ async def _read_backlog(connection: Connection, index_cursor: Cursor | None, now
             )
             for job_kind in kinds
         ],
-        deliveries=deliveries.waiting,
-        oldest_delivery_s=since_s(deliveries.oldest),
+        deliveries=deliveries,
+        oldest_delivery_s=since_s(oldest_delivery),
         alerts_behind=None
         if alerted is None or index_cursor is None
         else max(0, index_cursor.block.number - alerted),
@@ -244,10 +244,6 @@ async def _read_backlog(connection: Connection, index_cursor: Cursor | None, now
 
 
 _DATABASE_S = 1.0
-
-
-class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No parameters."""
 
 
 class Lack(msgspec.Struct, frozen=True):
@@ -281,7 +277,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     lacks: Annotated[list[Lack], says("What does not work; never empty while ok is false.")]
 
 
-async def health(ctx: Context, params: HealthParams) -> UseCaseAnswer[Health]:
+async def health(ctx: Context, params: Nothing) -> UseCaseAnswer[Health]:
     """Never fails: a node that does not answer makes ``ok`` false."""
     index = await _read_newest_block(ctx)
     lacks = [Lack(row.what, row.costs) for row in ctx.lacks()]

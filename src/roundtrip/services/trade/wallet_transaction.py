@@ -9,6 +9,8 @@ from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}|[0-9]{1,78}", re.ASCII)
 _FEES = ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
 _LIMITS = ("gas", "nonce")
+WALLET_FIELDS = ("input", *_LIMITS, "chainId", "type", *_FEES, "accessList")
+"""What wallets write beside the parameters that are listed."""
 _MAX_LIMIT = 2**63 - 1
 """No block has so much gas, no wallet so many transactions, and nobody pays so much for a unit of gas."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")

@@ -24,7 +24,7 @@ from roundtrip.store.liquidity.positions import read_removals_between
 from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.verdicts import news as news_store
-from roundtrip.store.verdicts.news import AlertNews, CheckNews
+from roundtrip.store.verdicts.news import CheckNews
 from roundtrip.store.watch import alerts as alerts_store
 from roundtrip.store.watch.happening_rows import ALL, FactSpan, HappeningReader
 from roundtrip.store.watch.happening_trades import graduations, launches
@@ -175,13 +175,6 @@ class NewsCursor:
     alerts: IdTracker
 
 
-class NewsTurn(NamedTuple):
-    """The events of one turn. ``is_whole``: there are no more of them now."""
-
-    events: list[NewsEvent]
-    is_whole: bool
-
-
 class NewsSource(Protocol):
     """Where the hub reads events. Its methods raise ServiceFull."""
 
@@ -191,8 +184,9 @@ class NewsSource(Protocol):
     async def begin(self) -> NewsCursor:
         """A cursor at the newest rows."""
 
-    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> NewsTurn:
-        """The next events, and the alerts of these accounts; moves the cursor on."""
+    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> tuple[list[NewsEvent], bool]:
+        """The next events, and the alerts of these accounts; moves the cursor on. True: there are no more of
+        them now."""
 
     async def resume(self, plan: StreamPlan, after: StreamPosition, to: StreamPosition) -> list[NewsEvent]:
         """What one stream missed between two positions; with a gap event where something is left out."""
@@ -221,9 +215,8 @@ class DatabaseNews:
         position = StreamPosition(ids.evidence, block, _LAST_LOG, block_s, ids.rewound, ids.alert, at_s)
         return NewsCursor(position, IdTracker(ids.evidence), IdTracker(ids.alert))
 
-    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> NewsTurn:
-        """The next events, and the alerts of these accounts; moves the cursor on. Raises ServiceFull (busy),
-        and then leaves the cursor."""
+    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> tuple[list[NewsEvent], bool]:
+        """As ``NewsSource.read``. Raises ServiceFull (busy), and then leaves the cursor."""
         now_s = self.ctx.now_s()
         async with looking(self.ctx) as (connection, index):
             checks = await news_store.checks_after(
@@ -238,7 +231,7 @@ class DatabaseNews:
                 # There was no index when the stream began: what it has read since is history.
                 position = replace(position, block=to[0], log=_LAST_LOG, block_s=to[1])
             chain, position = await self._read_chain(connection, position, to, MAX_BLOCKS_A_TURN)
-            wanted = {alert.id: alert.account_id for alert in alerts if alert.account_id in accounts}
+            wanted = {alert_id: account_id for alert_id, account_id in alerts if account_id in accounts}
             shown = await _show_alerts(connection, wanted, self.ctx)
         events = list(chain)
         for check in checks:
@@ -246,16 +239,16 @@ class DatabaseNews:
             position = replace(position, evidence=cursor.checks.sent())
             if check.is_change():
                 events.append(_check_event(check, position))
-        for alert in alerts:
-            cursor.alerts.note(alert.id, now_s)
+        for alert_id, account_id in alerts:
+            cursor.alerts.note(alert_id, now_s)
             position = replace(position, alert=cursor.alerts.sent())
-            if alert.id in shown:
-                events.append(_alert_event(alert, shown[alert.id], position))
+            if alert_id in shown:
+                events.append(NewsEvent(position, "alert", None, account_id, shown[alert_id]))
         cursor.checks.forget_late(now_s)
         cursor.alerts.forget_late(now_s)
         cursor.position = replace(position, evidence=cursor.checks.sent(), alert=cursor.alerts.sent())
         is_full = len(checks) >= MAX_CHECKS_A_TURN or len(alerts) >= MAX_ALERTS_A_TURN
-        return NewsTurn(events, not is_full and (to is None or position.block >= to[0]))
+        return events, not is_full and (to is None or position.block >= to[0])
 
     async def resume(self, plan: StreamPlan, after: StreamPosition, to: StreamPosition) -> list[NewsEvent]:
         """What one stream missed between two positions; with a gap event where something is left out. Raises
@@ -279,17 +272,15 @@ class DatabaseNews:
             chain, position = await self._read_chain(
                 connection, position, (to.block, to.block_s), _ALL_BLOCKS
             )
-            shown = await _show_alerts(
-                connection, {alert.id: alert.account_id for alert in missed[:MAX_RESUMED]}, self.ctx
-            )
+            shown = await _show_alerts(connection, dict(missed[:MAX_RESUMED]), self.ctx)
         events = chain[-MAX_RESUMED:]
         for check in checks[:MAX_RESUMED]:
             position = replace(position, evidence=max(position.evidence, check.id))
             events.append(_check_event(check, position))
-        for alert in missed[:MAX_RESUMED]:
-            position = replace(position, alert=max(position.alert, alert.id))
-            if alert.id in shown:
-                events.append(_alert_event(alert, shown[alert.id], position))
+        for alert_id, account_id in missed[:MAX_RESUMED]:
+            position = replace(position, alert=max(position.alert, alert_id))
+            if alert_id in shown:
+                events.append(NewsEvent(position, "alert", None, account_id, shown[alert_id]))
         if max(len(checks), len(missed), len(chain)) > MAX_RESUMED:
             text = f"More than {MAX_RESUMED:,} events of a kind were missed; the others are left out."
             events.append(notice("gap", text, to))
@@ -412,10 +403,6 @@ async def _show_alerts(connection: Connection, wanted: dict[int, int], ctx: Cont
         )
         for row in alert_rows(kept, ctx.outward.public_url)
     }
-
-
-def _alert_event(alert: AlertNews, data: bytes, position: StreamPosition) -> NewsEvent:
-    return NewsEvent(position, "alert", None, alert.account_id, data)
 
 
 def _utc(at: datetime) -> datetime:

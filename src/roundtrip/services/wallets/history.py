@@ -23,12 +23,12 @@ from roundtrip.services.wallets.history_answer import WalletBeginning, WalletHis
 from roundtrip.store.community import public_names
 from roundtrip.store.index import deployers, origins, tokens
 from roundtrip.store.index.cursor import Cursor, cursor
-from roundtrip.store.index.origins import ORIGIN_JOB, OlderOrigin
+from roundtrip.store.index.origins import ORIGIN_JOB, ArchiveSearch
 from roundtrip.store.server import jobs
 from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
-from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, BoardPlace, ProfitDay
+from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, ProfitDay
 
 DATABASE_S = 5.0
 
@@ -63,20 +63,20 @@ async def resolve_origin(
     if index_cursor is None:
         newest_block, _ = await newest(node)
         return await find_origin(node, wallet, 0, newest_block)
-    older = await search_archive(node, wallet, index_cursor.start_number)
-    if older is None:
+    search = await search_archive(node, wallet, index_cursor.start_number)
+    if search is None:
         return None
-    await origins.keep_older(connection, wallet, older)
+    await origins.keep_archive_search(connection, wallet, search)
     return await origins.origin(connection, wallet) or NothingReached(index_cursor.block.number)
 
 
-async def search_archive(node: RpcNode, wallet: Address, start_number: int) -> OlderOrigin | None:
+async def search_archive(node: RpcNode, wallet: Address, start_number: int) -> ArchiveSearch | None:
     """Searches an archive node's blocks before ``start_number``, which is above 0. None: not found out.
     Raises NodeFault, ServiceFull."""
     origin = await find_origin(node, wallet, 0, await _read_block(node, start_number - 1))
     if isinstance(origin, FirstSeen):
-        return OlderOrigin(origin, origin.first_number)
-    return None if origin is None else OlderOrigin(None, origin.searched_number)
+        return ArchiveSearch(origin, origin.first_number)
+    return None if origin is None else ArchiveSearch(None, origin.searched_number)
 
 
 async def _may_be_older(connection: Connection, wallet: Address) -> bool:
@@ -84,8 +84,8 @@ async def _may_be_older(connection: Connection, wallet: Address) -> bool:
     index_cursor = await cursor(connection)
     if index_cursor is None or index_cursor.start_number == 0:
         return False
-    older = await origins.older(connection, wallet)
-    return older is None or (older.found is None and older.searched_number < index_cursor.start_number - 1)
+    search = await origins.read_archive_search(connection, wallet)
+    return search is None or (search.found is None and search.searched_number < index_cursor.start_number - 1)
 
 
 async def _check_chain(node: RpcNode, chain_id: int) -> None:
@@ -232,21 +232,21 @@ class WalletPage(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Beside(NamedTuple):
     days: list[ProfitDay]
-    board: BoardPlace | None
+    board: BoardRank | None
     sniped: int
 
 
 async def wallet_page(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletPage]:
     """Raises as ``wallet_history``."""
     answered, beside = await read_history(ctx, params, _read_beside)
-    history, board = answered.answer, beside.board
+    history = answered.answer
     funders = [] if history.funder is None else [Address(history.funder.address)]
     async with reading(ctx) as (connection, _):
         scams = await public_names.scams(connection, funders)
     page = WalletPage(
         history=history,
         days=[RealisedDay(when(day.at_s), day.closed, eth(day.profit_wei)) for day in beside.days],
-        board=None if board is None else BoardRank(board.span, board.rank),
+        board=beside.board,
         sniped=beside.sniped,
         sniped_of=min(history.record.tokens, MAX_LAUNCHES_LOOKED_AT),
         funder_scam_marks=sum(scams.values()),
@@ -255,8 +255,9 @@ async def wallet_page(ctx: Context, params: WalletParams) -> UseCaseAnswer[Walle
 
 
 async def _read_beside(connection: Connection, wallet_id: int) -> _Beside:
+    board = await wallets.nearest_board(connection, wallet_id)
     return _Beside(
         await wallets.profit_days(connection, wallet_id),
-        await wallets.nearest_board(connection, wallet_id),
+        None if board is None else BoardRank(*board),
         await wallets.count_sniped(connection, wallet_id, WINDOW_BLOCKS),
     )

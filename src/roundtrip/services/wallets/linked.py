@@ -364,13 +364,13 @@ async def _find_funder(
 ) -> Funder | None:
     """The wallet's funder. Adds to ``money`` the wallets that the funder may link."""
     funding = await linked.funding(connection, wallet_id)
-    older = await origins.older(connection, wallet)
+    search = await origins.read_archive_search(connection, wallet)
     funder_id, funded_s = (None, None) if funding is None else (funding.funder_id, funding.funded_s)
-    if older is not None and older.found is not None and older.found.funder is not None:
-        older_id = await tokens.id_of(connection, older.found.funder)
+    if search is not None and search.found is not None and search.found.funder is not None:
+        older_id = await tokens.id_of(connection, search.found.funder)
         if older_id is None:
             # The index knows no wallet that it funded.
-            return Funder(older.found.funder, 0, older.found.funder in machinery)
+            return Funder(search.found.funder, 0, search.found.funder in machinery)
         # The time is known only if the sync saw the same funder.
         funder_id, funded_s = older_id, funded_s if older_id == funder_id else None
     if funder_id is None:

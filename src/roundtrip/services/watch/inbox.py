@@ -144,7 +144,8 @@ _NONE = "You watch no token."
 
 async def _rows(ctx: Context, connection: Connection, account: Account) -> list[WatchedTokenRow]:
     watched = await watches.list_tokens(connection, account.id)
-    states = await read_states(connection, [one.token for one in watched], ctx.now_s())
+    states = await read_states(connection, list(watched), ctx.now_s())
     return [
-        WatchedTokenRow(states[one.token].token, states[one.token].verdict, one.made_at) for one in watched
+        WatchedTokenRow(states[token].token, states[token].verdict, made_at)
+        for token, made_at in watched.items()
     ]

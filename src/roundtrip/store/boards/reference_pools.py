@@ -34,14 +34,6 @@ class PoolUse:
     at_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class PoolAge:
-    """``at_s``: the time at which a place has to be a day old; ``newest_s``: of the index's last block."""
-
-    at_s: int
-    newest_s: int
-
-
 async def most_used(
     connection: Connection, token_id: int, newest_s: int, contracts: Contracts
 ) -> PoolUse | None:
@@ -116,16 +108,16 @@ async def is_own(connection: Connection, token_id: int, at: str) -> bool:
 
 
 async def is_common(
-    connection: Connection, token_id: int, at: str | None, when: PoolAge, contracts: Contracts
+    connection: Connection, token_id: int, at: str | None, at_s: int, newest_s: int, contracts: Contracts
 ) -> bool:
-    """Whether a place is the launch's own, or is a day old and the one where the token was traded most that
-    day."""
+    """Whether a place is the launch's own, or is a day old at ``at_s`` and the one where the token was traded
+    most that day. ``newest_s``: of the index's last block."""
     if at is None:
         return False
     if await is_own(connection, token_id, at):
         return True
-    pool = await most_used(connection, token_id, when.newest_s, contracts)
-    return pool is not None and pool.at == at.lower() and pool.at_s <= when.at_s - _DAY_S
+    pool = await most_used(connection, token_id, newest_s, contracts)
+    return pool is not None and pool.at == at.lower() and pool.at_s <= at_s - _DAY_S
 
 
 async def common(connection: Connection, token_id: int, newest_s: int, contracts: Contracts) -> str | None:

@@ -15,8 +15,7 @@ from roundtrip.domain.base.venue import MAX_OTHERS_COUNTED, MAX_VENUES_A_TOKEN, 
 from roundtrip.domain.check.evidence import DeployerRecord
 from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWallet, TokenIndex
 from roundtrip.domain.market.profit import DUST
-from roundtrip.store.index import cursor, deployers
-from roundtrip.store.index import tokens as addresses
+from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_values
 
@@ -24,7 +23,7 @@ MAX_RECALLED = 64
 """Rows that a check reads, the newest first."""
 
 
-async def read(
+async def read_recalled_wallets(
     connection: Connection, token: Address, since: datetime, limit: int = MAX_RECALLED
 ) -> list[RecalledWallet]:
     """The token's wallets that were seen at ``since`` or later, the newest first."""
@@ -39,7 +38,7 @@ async def read(
     )
 
 
-async def keep(
+async def keep_recalled_wallets(
     connection: Connection,
     token: Address,
     wallets: Collection[RecalledWallet],
@@ -66,8 +65,8 @@ async def keep(
 
 
 MAX_LOOKED_AT = 2000
-"""Traders of a token that are read: this many that were met last, and as many from a random position on. A
-token with a million traders is not read completely."""
+"""Traders of a token that are read: this many with the highest ids, which were met last, and as many from a
+random id on. A token with a million traders is not read completely."""
 
 _ALL = "FROM facts.position WHERE (token_id, wallet_id) >= ($1, 0) AND (token_id, wallet_id) < ($1 + 1, 0)"
 """All positions of a token. The row comparison leaves the planner no choice but the index of the two columns
@@ -110,9 +109,10 @@ async def traders_holding(
     limit: int,
     max_read: int = MAX_LOOKED_AT,
 ) -> tuple[Address, ...]:
-    """At most ``limit`` wallets that bought more of a token than they sold, none of ``without``: a third hold
-    most, a third traded last, and a third are drawn with ``seed`` (32 bytes). Where the token has more
-    traders than ``max_read``, of so many. Transfers other than trades are not considered."""
+    """At most ``limit`` wallets that still hold more than a DUST-th of what they bought of a token, none of
+    ``without``: a third hold most, a third traded last, and a third are drawn with ``seed`` (32 bytes). At
+    most twice ``max_read`` traders are read: those with the highest ids, and those from a random id on.
+    Transfers other than trades are not considered."""
     addresses = await fetch_values(
         connection,
         Address,
@@ -146,7 +146,7 @@ async def read_token_index(
     """One snapshot of the index. ``since``: wallets recalled before that are not read. ``holders`` None: no
     holder is read. Returns None where the database is unavailable or takes longer than ``patience_s``."""
     try:
-        return await _run_within(patience_s, _read(pool, token, since, holders))
+        return await _run_within(patience_s, _read_snapshot(pool, token, since, holders))
     except DATABASE_FAULTS:
         return None
 
@@ -186,7 +186,7 @@ async def _fetch_places(pool: asyncpg.Pool, places: list[bytes]) -> list[tuple[H
         return await fetch(connection, tuple[HexBytes, IndexedPlace], _PLACES, places)
 
 
-async def _read(
+async def _read_snapshot(
     pool: asyncpg.Pool, token: Address, since: datetime, holders: HolderDraw | None
 ) -> TokenIndex:
     async with (
@@ -194,16 +194,16 @@ async def _read(
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         synced = await cursor.cursor(connection)
-        token_id = await addresses.id_of(connection, token)
+        token_id = await tokens.id_of(connection, token)
         pools: list[PoolPlace] = []
         others: list[OtherPool] = []
         facts = NOTHING
         if token_id is not None and synced is not None:
             pools = await cursor.pools_of(connection, token_id, MAX_VENUES_A_TOKEN + 1)
-            others = await cursor.unpaid_places_of(connection, token_id, MAX_OTHERS_COUNTED)
+            others = await cursor.pools_no_check_trades(connection, token_id, MAX_OTHERS_COUNTED)
         if token_id is not None:
             facts = await _read_facts(connection, token, token_id, holders)
-        recalled = await read(connection, token, since)
+        recalled = await read_recalled_wallets(connection, token, since)
         return TokenIndex(
             0 if synced is None else synced.block.number,
             synced.block.number if synced is not None and synced.is_whole() else None,
@@ -245,13 +245,13 @@ async def _run_within(patience_s: float, work: Coroutine[object, object, T]) -> 
         if not task.done():
             task.cancel()
             _abandoned.add(task)
-            task.add_done_callback(_forget)
+            task.add_done_callback(_discard_abandoned)
     if not done:
         raise TimeoutError
     return task.result()
 
 
-def _forget(task: asyncio.Task[object]) -> None:
+def _discard_abandoned(task: asyncio.Task[object]) -> None:
     _abandoned.discard(task)
     if not task.cancelled():
         task.exception()

@@ -110,20 +110,12 @@ async def traders_since(
 # --- liquidity and the deployer --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PoolLiquidity:
-    """A pool, and the liquidity that each wallet has put into it and not taken out, by the width of its
-    range."""
-
-    at: str
-    of_wallets: dict[int, int]
-
-
 async def main_pool(
     connection: Connection, token_id: int, index_cursor: Cursor, contracts: Contracts
-) -> PoolLiquidity | None:
-    """The pool where the token was traded most within a day; None: there is none, it is younger than a day,
-    or not every change of its liquidity is known. A curve has no liquidity that anyone could take."""
+) -> tuple[str, dict[int, int]] | None:
+    """The pool where the token was traded most within a day, and the liquidity that each wallet has put into
+    it and not taken out, by the width of its range; None: there is none, it is younger than a day, or not
+    every change of its liquidity is known. A curve has no liquidity that anyone could take."""
     newest_s = index_cursor.block.timestamp_s
     pool = await most_used(connection, token_id, newest_s, contracts)
     if pool is None or is_curve(pool.kind) or pool.block_number < index_cursor.start_number:
@@ -144,7 +136,7 @@ async def main_pool(
     of_wallets: dict[int, int] = {}
     for sender_id, weight in changes:
         of_wallets[sender_id] = of_wallets.get(sender_id, 0) + weight
-    return PoolLiquidity(pool.at, of_wallets)
+    return pool.at, of_wallets
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ async def add(connection: Connection, account_id: int, new: NewChannel, now: dat
 
 async def set_again(connection: Connection, channel_id: int, new: NewChannel, now: datetime) -> None:
     """Gives the channel a new target and secret, which a message has just reached. Where the channel was off,
-    messages that wait for it are not sent any more. Raises IllegalChannelMove."""
+    messages that wait for it are not sent any more. Raises IllegalMove."""
     stored = await channel(connection, channel_id, lock=True)
     if stored is not None and stored.state == "off":
         await connection.execute(
@@ -143,7 +143,7 @@ async def set_again(connection: Connection, channel_id: int, new: NewChannel, no
 
 
 async def mark_delivered(connection: Connection, channel_id: int, now: datetime) -> None:
-    """Records that a message arrived. Raises IllegalChannelMove."""
+    """Records that a message arrived. Raises IllegalMove."""
     await _move(connection, channel_id, "delivered")
     await connection.execute(
         "UPDATE accounts.channel SET failing_since = NULL, failures = 0, rests_until = NULL,"
@@ -193,7 +193,7 @@ async def mark_failed(
     error: str,
 ) -> State:
     """Records a failed try, the last of ``failures`` consecutive ones. Returns the channel's new state.
-    Raises IllegalChannelMove."""
+    Raises IllegalMove."""
     state = await _move(connection, channel_id, event)
     await connection.execute(
         "UPDATE accounts.channel SET failing_since = $2, failures = $3, rests_until = $4, last_error = $5"
@@ -204,7 +204,7 @@ async def mark_failed(
 
 
 async def remove(connection: Connection, channel_id: int) -> None:
-    """Removes a channel, for its owner. Raises IllegalChannelMove."""
+    """Removes a channel, for its owner. Raises IllegalMove."""
     await _move(connection, channel_id, "removed")
 
 

@@ -287,7 +287,7 @@ async def too_old(connection: Connection, channel_id: int) -> int | None:
 async def resend(connection: Connection, delivery_id: int, now: datetime) -> DeliveryState | None:
     """Enqueues a message once more, under the same webhook id, with no tries counted. Returns its state
     before. None: there is no such message, its channel is off or removed, or is dropping messages as old as
-    this. Raises IllegalChannelMove where it waits already."""
+    this. Raises IllegalMove where it waits already."""
     row = await fetch_row(
         connection,
         tuple[DeliveryState, int],

@@ -27,16 +27,18 @@ MAX_IDS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far the chain is indexed. ``start_number``: the first block that was read in full.
-    ``older_number``: the next block before it whose launches and pools are to be read. ``trades_from_s``: raw
-    trades are kept from then on. ``first_hash``: the hash of the chain's block 0. ``rewinds``: changes
-    whenever blocks are removed."""
+    """How far the chain is indexed. ``start_number``: the first block that was read in full. ``block``: the
+    newest one; before the first is read, its parent. ``older_number``: the next block before ``start_number``
+    whose launches and pools are to be read. ``trades_from_s``: raw trades are kept from then on.
+    ``genesis_hash``: the hash of the chain's block 0. ``is_local``: the chain is a local one, which may be
+    restarted. ``rewinds``: changes whenever blocks are removed. Cursors are equal if they are at one place:
+    the other fields are not compared."""
 
     start_number: int
     block: BlockRef
     older_number: int = 0
     trades_from_s: int = field(default=0, compare=False)
-    first_hash: HexBytes = field(default="0x", compare=False)
+    genesis_hash: HexBytes = field(default="0x", compare=False)
     is_local: bool = field(default=False, compare=False)
     rewinds: int = field(default=0, compare=False)
 
@@ -72,8 +74,8 @@ async def cursor(connection: Connection) -> Cursor | None:
     return await fetch_row(
         connection,
         Cursor,
-        "SELECT start_number, number, hash, at_s AS timestamp_s, older_number, trades_from_s, first_hash,"
-        " is_local, rewinds FROM facts.cursor",
+        "SELECT start_number, number, hash, at_s AS timestamp_s, older_number, trades_from_s,"
+        " first_hash AS genesis_hash, is_local, rewinds FROM facts.cursor",
     )
 
 
@@ -83,25 +85,29 @@ async def newest_number(connection: Connection) -> int | None:
 
 
 async def begin(
-    connection: Connection, first: int, parent: BlockRef, first_hash: str = "0x", is_local: bool = False
+    connection: Connection,
+    start_number: int,
+    parent: BlockRef,
+    genesis_hash: str = "0x",
+    is_local: bool = False,
 ) -> None:
-    """Creates the cursor: the sync starts with block ``first``, whose parent is ``parent``, on the chain
-    whose block 0 has ``first_hash``. Does nothing if there is a cursor."""
+    """Creates the cursor: the sync starts with block ``start_number``, whose parent is ``parent``, on the
+    chain whose block 0 has ``genesis_hash``. Does nothing if there is a cursor."""
     await connection.execute(
         "INSERT INTO facts.cursor (start_number, number, hash, at_s, first_hash, is_local, rewinds)"
         " VALUES ($1, $2, $3, $4, $5, $6, nextval('facts.rewinds')) ON CONFLICT DO NOTHING",
-        first,
+        start_number,
         parent.number,
         as_bytes(parent.hash),
         parent.timestamp_s,
-        as_bytes(first_hash),
+        as_bytes(genesis_hash),
         is_local,
     )
 
 
-async def adopt(connection: Connection, first_hash: str) -> None:
+async def set_genesis_hash(connection: Connection, genesis_hash: str) -> None:
     """Sets the hash of the chain's block 0: a local chain was restarted."""
-    await connection.execute("UPDATE facts.cursor SET first_hash = $1", as_bytes(first_hash))
+    await connection.execute("UPDATE facts.cursor SET first_hash = $1", as_bytes(genesis_hash))
 
 
 async def advance(connection: Connection, parent_hash: str, last: BlockRef) -> int | None:
@@ -146,27 +152,29 @@ async def forget_older(connection: Connection, number: int) -> bool:
     return start_number is not None
 
 
-async def forget_retired(connection: Connection) -> None:
-    """Deletes what was folded from deleted trades, since all trades are read again."""
+async def delete_position_base(connection: Connection) -> None:
+    """Deletes what was folded from deleted trades, and forgets that they were deleted: all trades are read
+    again."""
     await connection.execute("DELETE FROM facts.position_base")
     await connection.execute("UPDATE facts.cursor SET trades_from_s = 0")
 
 
-async def hold(connection: Connection) -> int | None:
-    """Locks the cursor until the transaction ends, so that the caller can change folded rows. Returns the
-    time from which on trades are kept; None: the sync never started."""
+async def lock_for_refold(connection: Connection) -> int | None:
+    """Locks the cursor until the transaction ends, so that the caller can change folded rows, and counts the
+    change, so that the sync then drops its caches. Returns the time from which on trades are kept; None: the
+    sync never started."""
     return await fetch_optional(
         connection, int, "UPDATE facts.cursor SET changes = changes + 1 RETURNING trades_from_s"
     )
 
 
-async def trades_gone(connection: Connection, before_s: int) -> None:
+async def record_deleted_trades(connection: Connection, before_s: int) -> None:
     """Records that trades before ``before_s`` are deleted."""
     await connection.execute("UPDATE facts.cursor SET trades_from_s = greatest(trades_from_s, $1)", before_s)
 
 
-async def last_address(connection: Connection) -> int:
-    """The highest number of an interned address; 0: there is none."""
+async def highest_address_id(connection: Connection) -> int:
+    """The highest id of an interned address; 0: there is none."""
     return await fetch_value(connection, int, "SELECT coalesce(max(id), 0) FROM facts.address")
 
 
@@ -189,7 +197,7 @@ async def keep_blocks(connection: Connection, blocks: Sequence[BlockRef]) -> Non
     )
 
 
-async def blocks_kept(connection: Connection) -> list[BlockRef]:
+async def stored_blocks(connection: Connection) -> list[BlockRef]:
     """The stored blocks, which serve to find a fork, oldest first."""
     query = "SELECT number, hash, at_s AS timestamp_s FROM facts.block ORDER BY number"
     return await fetch(connection, BlockRef, query)
@@ -218,7 +226,7 @@ async def pools_at(connection: Connection, places: Iterable[str], ids: Ids) -> d
     return {pool.at: pool for _, pool in rows}
 
 
-async def unpaid_pools_of(
+async def pools_without_money(
     connection: Connection, quotes: Iterable[Address], ids: Ids
 ) -> dict[str, PoolPlace]:
     """The pools with one of these on a side, and money on neither, by place. Adds their ids to ``ids``."""
@@ -233,15 +241,15 @@ async def unpaid_pools_of(
     return {pool.at: pool for _, pool in rows}
 
 
-async def pools_of(connection: Connection, token_id: int, most: int) -> list[PoolPlace]:
-    """At most ``most`` places where the token trades for money, the oldest first."""
+async def pools_of(connection: Connection, token_id: int, limit: int) -> list[PoolPlace]:
+    """At most ``limit`` places where the token trades for money, the oldest first."""
     rows = await fetch(
         connection,
         tuple[int, PoolPlace],
         f"{_POOL} WHERE pool.in_money_from IS NOT NULL AND pool.token_id = $1"
         " ORDER BY pool.block_number, pool.log_index LIMIT $2",
         token_id,
-        most,
+        limit,
     )
     return [pool for _, pool in rows]
 
@@ -278,11 +286,11 @@ LIMIT $2
 """  # noqa: S608
 
 
-async def venues_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
-    """At most ``most`` places where ``token`` may trade, for any currency and on either side: the launch's
-    own places first, then those where it is the token side, for money, then the oldest. If ``most`` are
+async def venues_of(connection: Connection, token: Address, limit: int) -> list[PoolPlace]:
+    """At most ``limit`` places where ``token`` may trade, for any currency and on either side: the launch's
+    own places first, then those where it is the token side, for money, then the oldest. If ``limit`` are
     returned there may be more, since anybody can open a pool. ``spot``: when the place was opened."""
-    rows = await fetch(connection, tuple[int, PoolPlace], _VENUES, as_bytes(token), most)
+    rows = await fetch(connection, tuple[int, PoolPlace], _VENUES, as_bytes(token), limit)
     return [pool for _, pool in rows]
 
 
@@ -315,8 +323,8 @@ async def may_trade_beyond(connection: Connection, token: Address, places: Itera
     return bool(await fetch_optional(connection, bool, _BEYOND, as_bytes(token), encoded, _MAX_BEYOND))
 
 
-async def unpaid_places_of(connection: Connection, token_id: int, most: int) -> list[OtherPool]:
-    """At most ``most`` pools of the token against a currency that is not money, or where it is the money."""
+async def pools_no_check_trades(connection: Connection, token_id: int, limit: int) -> list[OtherPool]:
+    """At most ``limit`` pools of the token against a currency that is not money, or where it is the money."""
     return await fetch(
         connection,
         OtherPool,
@@ -324,7 +332,7 @@ async def unpaid_places_of(connection: Connection, token_id: int, most: int) -> 
         "against.id = CASE WHEN pool.quote_id = $1 THEN pool.token_id ELSE pool.quote_id END WHERE "
         "pool.quote_id = $1 OR (pool.in_money_from IS NULL AND pool.token_id = $1) LIMIT $2",
         token_id,
-        most,
+        limit,
     )
 
 

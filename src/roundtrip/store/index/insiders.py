@@ -1,7 +1,6 @@
 """What a launch's insiders did with its token, and burns of it by anybody."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from roundtrip.domain.base.events import Deed
 from roundtrip.domain.market.fairness import FAIRNESS
@@ -37,11 +36,6 @@ has a first sender of eth (a curve: its first buyer), so of a wallet that the de
 actions count."""
 
 
-class _Insider(NamedTuple):
-    token: int
-    wallet: int
-
-
 _INSIDERS = """
 SELECT given.token, given.wallet FROM unnest($1::text::int[], $2::text::int[]) AS given (token, wallet)
 JOIN facts.launch AS launch ON launch.token_id = given.token
@@ -60,7 +54,7 @@ async def put(connection: Connection, deeds: Sequence[Deed], ids: Ids) -> None:
     insiders: set[tuple[int, int]] = set()
     if pairs:
         given = map(array_of, zip(*pairs, strict=True))
-        insiders.update(await fetch(connection, _Insider, _INSIDERS, *given))
+        insiders.update(await fetch(connection, tuple[int, int], _INSIDERS, *given))
     deeds = [
         deed for deed in deeds if deed.what == "burned" or (known[deed.token], known[deed.wallet]) in insiders
     ]

@@ -12,7 +12,7 @@ ORIGIN_JOB = "origin"
 
 
 @dataclass(frozen=True, slots=True)
-class OlderOrigin:
+class ArchiveSearch:
     """The result of a search in an archive node. ``found`` None: the wallet does not appear up to block
     ``searched_number``."""
 
@@ -20,10 +20,10 @@ class OlderOrigin:
     searched_number: int
 
 
-async def keep_older(connection: Connection, wallet: Address, older: OlderOrigin) -> None:
+async def keep_archive_search(connection: Connection, wallet: Address, search: ArchiveSearch) -> None:
     """Stores the result permanently. An origin that is stored is not replaced. Of two searches without one,
     the search over more blocks is kept."""
-    origin = older.found
+    origin = search.found
     await connection.execute(
         "INSERT INTO facts.older_origin AS kept (wallet, first_number, first_s, funder, searched_number)"
         " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (wallet) DO UPDATE SET"
@@ -34,15 +34,15 @@ async def keep_older(connection: Connection, wallet: Address, older: OlderOrigin
         None if origin is None else origin.first_number,
         None if origin is None else origin.first_s,
         None if origin is None or origin.funder is None else as_bytes(origin.funder),
-        older.searched_number,
+        search.searched_number,
     )
 
 
-async def older(connection: Connection, wallet: Address) -> OlderOrigin | None:
+async def read_archive_search(connection: Connection, wallet: Address) -> ArchiveSearch | None:
     """The stored search of this wallet; None: it was not searched."""
     return await fetch_row(
         connection,
-        OlderOrigin,
+        ArchiveSearch,
         "SELECT first_number, first_s, funder, searched_number FROM facts.older_origin WHERE wallet = $1",
         as_bytes(wallet),
     )
@@ -50,8 +50,9 @@ async def older(connection: Connection, wallet: Address) -> OlderOrigin | None:
 
 async def origin(connection: Connection, wallet: Address) -> FirstSeen | None:
     """The wallet's origin, if it is certain; None: not known. The index's origin counts only where nothing
-    can precede it: the index is whole, or a search found nothing up to its first block. The archive node also
-    sees eth that contracts send, which the sync does not: the older of the two origins is the right one."""
+    can precede it: the index starts at block 0, or a search found nothing up to its first block. The archive
+    node also sees eth that contracts send, which the sync does not: the older of the two origins is the right
+    one."""
     return (await origins_of(connection, (wallet,))).get(wallet)
 
 
@@ -73,7 +74,7 @@ async def origins_of(connection: Connection, wallets: Collection[Address]) -> di
     in the index no plain transfer sent the wallet its first eth. For some hundreds of wallets."""
     rows = await fetch(
         connection,
-        tuple[Address, int | None, OlderOrigin | None, FirstSeen | None],
+        tuple[Address, int | None, ArchiveSearch | None, FirstSeen | None],
         _ORIGINS,
         [as_bytes(wallet) for wallet in set(wallets)],
     )
@@ -85,11 +86,15 @@ async def origins_of(connection: Connection, wallets: Collection[Address]) -> di
     return origins
 
 
+_BEFORE_ALL = -1
+"""The number before block 0: no block is known to be without the wallet."""
+
+
 def _choose_certain(
-    search: OlderOrigin | None, synced: FirstSeen | None, start_number: int | None
+    search: ArchiveSearch | None, synced: FirstSeen | None, start_number: int | None
 ) -> FirstSeen | None:
     archived = None if search is None else search.found
-    empty_to = -1 if search is None or archived is not None else search.searched_number
+    empty_to = _BEFORE_ALL if search is None or archived is not None else search.searched_number
     candidates = [] if archived is None else [archived]
     if synced is not None and start_number is not None and start_number <= empty_to + 1:
         candidates.append(synced)

@@ -37,18 +37,8 @@ class PositionKey(NamedTuple):
     token_id: int
 
 
-class PositionFill(NamedTuple):
-    """A trade of one position."""
-
-    key: PositionKey
-    fill: ValuedFill
-
-
-class PositionClosing(NamedTuple):
-    """A closing of one position."""
-
-    key: PositionKey
-    closing: ProfitRound
+PositionFill = tuple[PositionKey, ValuedFill]
+PositionClosing = tuple[PositionKey, ProfitRound]
 
 
 class _FillRow(NamedTuple):
@@ -219,7 +209,7 @@ def _read_fill(row: _FillRow) -> PositionFill:
     spot = Spot(row.block_number, row.log_index, row.at_s, TxHash(""))
     eth_wei = None if row.eth_wei is None else int(row.eth_wei)
     fill = ValuedFill(spot, row.buys, int(row.token_raw), eth_wei, row.micro_usd)
-    return PositionFill(PositionKey(row.trader_id, row.token_id), fill)
+    return PositionKey(row.trader_id, row.token_id), fill
 
 
 async def keys_after(connection: Connection, number: int, at_s: int) -> list[PositionKey]:

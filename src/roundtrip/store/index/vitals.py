@@ -93,13 +93,6 @@ class QueueDepth(NamedTuple):
     oldest: datetime | None
 
 
-class Deliveries(NamedTuple):
-    """Messages that wait to be sent; ``oldest``: when the first of them was created."""
-
-    waiting: int
-    oldest: datetime | None
-
-
 class RewoundBlocks(NamedTuple):
     """A reorg back to block ``to_number``, made at ``to_s``. ``blocks``: how many blocks were removed; None:
     not known."""
@@ -123,11 +116,11 @@ async def jobs_waiting(connection: Connection, now: datetime) -> Sequence[QueueD
     )
 
 
-async def deliveries_waiting(connection: Connection) -> Deliveries:
-    """The queue of all channels together."""
+async def deliveries_waiting(connection: Connection) -> tuple[int, datetime | None]:
+    """How many messages wait to be sent, and when the first of them was created."""
     return await fetch_one(
         connection,
-        Deliveries,
+        tuple[int, datetime | None],
         "SELECT count(*) AS waiting, min(made_at) AS oldest FROM accounts.delivery WHERE state = 'waiting'",
     )
 

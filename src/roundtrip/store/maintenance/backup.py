@@ -85,20 +85,13 @@ KEPT = (
 may not have processed yet."""
 
 
-class StillFollowed(CannotRun):
-    """A sync is writing to this database and must be stopped first."""
-
-    def __init__(self) -> None:
-        super().__init__("a sync is writing to this database; stop it first")
-
-
 async def forget(connection: Connection) -> None:
     """Empties the sync's tables and drops their days, in one transaction during which no sync can start.
-    Raises StillFollowed, and asyncpg.LockNotAvailableError if a table is not locked within half a second: the
-    caller tries again later."""
+    Raises CannotRun: a sync is writing to this database; and asyncpg.LockNotAvailableError if a table is not
+    locked within half a second: the caller tries again later."""
     async with connection.transaction():
         if not await fetch_value(connection, bool, "SELECT pg_try_advisory_xact_lock($1)", SYNC_LOCK):
-            raise StillFollowed
+            raise CannotRun("a sync is writing to this database; stop it first")
         await connection.execute(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
         await connection.execute(f"TRUNCATE {', '.join(FORGOTTEN)} RESTART IDENTITY")
         for table in partitions.DAILY:
@@ -136,14 +129,10 @@ _SSLPASSWORD_ERROR = (
 _MIGRATED = "SELECT to_regclass('public.migration') IS NOT NULL"
 
 
-class BackupError(CannotRun):
-    """A backup or restore failed and changed nothing; the text says why."""
-
-
 async def back_up(url: str, file: Path, environment: Environment, key: bytes, *, whole: bool = True) -> None:
     """Writes a snapshot of the database into ``file``, signed with ``key``. The file is replaced only once
     the backup is complete. Not ``whole``: without the tables that the sync fills again (``FORGOTTEN``). Does
-    not block readers or writers. Raises BackupError, also for a database without roundtrip's tables;
+    not block readers or writers. Raises CannotRun, also for a database without roundtrip's tables;
     OSError."""
     excluded = () if whole else tuple(f"--exclude-table-data-and-children={name}" for name in FORGOTTEN)
     # A name of its own, in case another backup is being written to the same place.
@@ -164,14 +153,14 @@ async def back_up(url: str, file: Path, environment: Environment, key: bytes, *,
 
 
 async def _read_migration(url: str) -> int:
-    """The database's last migration. Raises BackupError if it has no roundtrip tables, or cannot be read."""
+    """The database's last migration. Raises CannotRun if it has no roundtrip tables, or cannot be read."""
     try:
         connection = await connections.connect(url)
     except (asyncpg.PostgresError, OSError) as error:
-        raise BackupError(f"reading the database failed: {error}") from error
+        raise CannotRun(f"reading the database failed: {error}") from error
     try:
         if not await fetch_value(connection, bool, _MIGRATED):
-            raise BackupError("this database has no tables of roundtrip; nothing was written")
+            raise CannotRun("this database has no tables of roundtrip; nothing was written")
         return await fetch_value(connection, int, "SELECT max(number) FROM public.migration")
     finally:
         await connection.close()
@@ -210,28 +199,26 @@ def _create_private(file: Path) -> IO[bytes]:
 
 
 async def restore(url: str, file: Path) -> None:
-    """Restores ``file`` into an empty database, in one transaction. Raises BackupError if the database is not
+    """Restores ``file`` into an empty database, in one transaction. Raises CannotRun if the database is not
     empty, or the file is not a complete backup, contains anything but rows, or is of a newer release;
     OSError."""
     connection = await connections.connect(url)
     try:
         if await fetch_value(connection, bool, _MIGRATED):
-            raise BackupError("this database is not empty; restore into a new one")
+            raise CannotRun("this database is not empty; restore into a new one")
         with gzip.open(file) as source:
             async with connection.transaction():
                 await _fill_tables(connection, _Lines(source))
         await connection.execute("ANALYZE")
     except (asyncpg.PostgresError, ValueError) as error:
-        raise BackupError(
-            f"the file's rows do not match the tables; nothing was restored: {error}"
-        ) from error
+        raise CannotRun(f"the file's rows do not match the tables; nothing was restored: {error}") from error
     finally:
         await connection.close()
 
 
 @dataclass(slots=True)
 class _Lines:
-    """The lines of a file, read in a thread. Raises BackupError if it is not a gzip file, or is cut off."""
+    """The lines of a file, read in a thread. Raises CannotRun if it is not a gzip file, or is cut off."""
 
     source: gzip.GzipFile
     number: int = 0
@@ -250,7 +237,7 @@ class _Lines:
         size = 0
         while (line := await self.next()) != b"\\.\n":
             if not line:
-                raise BackupError(_NOT_WHOLE)
+                raise CannotRun(_NOT_WHOLE)
             rows.append(line)
             size += len(line)
             if size >= _AT_ONCE:
@@ -266,7 +253,7 @@ class _Lines:
                 lines.append(line)
                 size += len(line)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise BackupError(f"{_NOT_WHOLE}: {error}") from error
+            raise CannotRun(f"{_NOT_WHOLE}: {error}") from error
         return lines
 
 
@@ -289,14 +276,14 @@ async def _fill_tables(connection: Connection, lines: _Lines) -> None:
         elif line == _END:
             complete = True
         elif line.strip() and not line.startswith(b"--") and not _SETTING.fullmatch(line):
-            raise BackupError(
+            raise CannotRun(
                 f"line {lines.number} of the file is neither a row nor a table's name: nothing was restored"
             )
     if not complete:
-        raise BackupError(_NOT_WHOLE)
+        raise CannotRun(_NOT_WHOLE)
     restored = await fetch_values(connection, int, "SELECT number FROM public.migration ORDER BY number")
     if restored != applied:
-        raise BackupError("the file's migrations differ from those it names; nothing was restored")
+        raise CannotRun("the file's migrations differ from those it names; nothing was restored")
 
 
 async def _make_tables(connection: Connection, line: bytes) -> list[int]:
@@ -304,10 +291,10 @@ async def _make_tables(connection: Connection, line: bytes) -> list[int]:
     applied."""
     number = line.removeprefix(_HEAD).strip()
     if not line.startswith(_HEAD) or not number.isdigit():
-        raise BackupError(f"{_NOT_WHOLE}: its first line does not name a migration")
+        raise CannotRun(f"{_NOT_WHOLE}: its first line does not name a migration")
     known = migrations()
     if int(number) > known[-1][0]:
-        raise BackupError("the backup is from a newer version of roundtrip; restore it with that version")
+        raise CannotRun("the backup is from a newer version of roundtrip; restore it with that version")
     applied = [(migration, sql) for migration, sql in known if migration <= int(number)]
     await connection.execute(TABLE)
     for _, sql in applied:
@@ -330,7 +317,7 @@ async def _copy(connection: Connection, lines: _Lines, schema: str, table: str, 
     if daily is not None and re.fullmatch(r"\d{8}", day):
         await partitions.ensure_day(connection, daily, day)
     if schema == "public" and table != "migration":
-        raise BackupError(f"roundtrip has no table {schema}.{table}; nothing was restored")
+        raise CannotRun(f"roundtrip has no table {schema}.{table}; nothing was restored")
     names = [name.strip('"') for name in columns.split(", ")]
     await connection.copy_to_table(
         table, schema_name=schema, columns=names, source=lines.rows(), format="text"
@@ -350,19 +337,19 @@ async def _run(program: str, url: str, environment: Environment, target: IO[byte
             process.kill()
             await process.wait()
     if process.returncode != 0:
-        raise BackupError(f"{program} failed: {errors.decode(errors='replace').strip()[-1000:]}")
+        raise CannotRun(f"{program} failed: {errors.decode(errors='replace').strip()[-1000:]}")
 
 
 def _split_password(url: str) -> tuple[str, str | None]:
     """The URL without its password, and the password: every user of the machine can read a process's
-    arguments. Raises BackupError if the URL has an ``sslpassword``, which libpq takes in no other way."""
+    arguments. Raises CannotRun if the URL has an ``sslpassword``, which libpq takes in no other way."""
     parts = urllib.parse.urlsplit(url)
     credentials, _, host = parts.netloc.rpartition("@")
     user, _, url_password = credentials.partition(":")
     parameters = urllib.parse.parse_qsl(parts.query)
     password = dict(parameters).get("password") or urllib.parse.unquote(url_password) or None
     if any(name == "sslpassword" for name, _ in parameters):
-        raise BackupError(_SSLPASSWORD_ERROR)
+        raise CannotRun(_SSLPASSWORD_ERROR)
     options = [(name, value) for name, value in parameters if name in _LIBPQ_OPTIONS]
     query = urllib.parse.urlencode(options, quote_via=urllib.parse.quote)
     netloc = f"{user}@{host}" if user else host
@@ -373,5 +360,5 @@ def _program(name: str) -> Path:
     files = importlib.metadata.files(_WHEEL) or []
     program = next((file for file in files if file.parts[-3:] == ("pginstall", "bin", name)), None)
     if program is None:
-        raise BackupError(f"the package {_WHEEL} has no {name} for this machine")
+        raise CannotRun(f"the package {_WHEEL} has no {name} for this machine")
     return Path(str(program.locate()))

@@ -13,22 +13,13 @@ from roundtrip.domain.practice import practice as league
 from roundtrip.domain.practice.practice import MIN_SELLS, Who, monday_s
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
-from roundtrip.store.boards.reference_pools import PoolAge, is_common
+from roundtrip.store.boards.reference_pools import is_common
 from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_optional
 from roundtrip.venues.base import Contracts
 
 LOOKING_S = 2.0
 """Timeout of each of the two queries about a token's buyers. The sync waits for neither."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeagueEligibility:
-    """Whether a sell counts for the league; ``why_not``: where it does not, the reason, as part of a
-    sentence."""
-
-    counts: bool
-    why_not: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +60,17 @@ async def count_sell(
     bought_at: str | None = None,
     fairness: Fairness = FAIRNESS,
     timeout_s: float = LOOKING_S,
-) -> LeagueEligibility:
-    """Adds a practice sell to the account's week where it counts. ``block``: where it was priced; ``venue``:
+) -> str | None:
+    """Adds a practice sell to the account's week where it counts; returns why it does not, as part of a
+    sentence. ``block``: where it was priced; ``venue``:
     on which pool or curve, by its address or the id of a v4 pool; ``bought_at``: where what was sold was
     bought, which the buyer could also have made; None: on ``venue``. Call it near the end of the transaction
     that stores the sell: from here on a change of the account's own tag waits. Each call adds one sell."""
     sale = _TokenSale(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
     why_not = await _reason_not_counted(connection, account.wallet, sale, contracts, fairness, timeout_s)
-    if why_not is not None:
-        return LeagueEligibility(False, why_not)
-    await _add(connection, account.id, token, profit_wei, int(now.timestamp()))
-    return LeagueEligibility(True)
+    if why_not is None:
+        await _add(connection, account.id, token, profit_wei, int(now.timestamp()))
+    return why_not
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +114,11 @@ async def _reason_not_counted(
             ):
                 return league.FEW
             async with asyncio.timeout(timeout_s):
-                when = PoolAge(at_s, index_cursor.block.timestamp_s)
+                newest_s = index_cursor.block.timestamp_s
                 for venue in sale.venues:
-                    if not await is_common(connection, token_facts.token_id, venue, when, contracts):
+                    if not await is_common(
+                        connection, token_facts.token_id, venue, at_s, newest_s, contracts
+                    ):
                         return league.ELSEWHERE
     except TimeoutError:
         return league.NO_TIME

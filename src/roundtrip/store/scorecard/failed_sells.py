@@ -27,7 +27,7 @@ async def checked_among(
     return dict(rows)
 
 
-async def put(connection: Connection, token: Address, sell: FailedSell) -> None:
+async def put_sell(connection: Connection, token: Address, sell: FailedSell) -> None:
     """Inserts a failed sell, once."""
     await connection.execute(
         "INSERT INTO facts.failed_sell (tx_hash, token, wallet, block_number, at_s, token_raw, refused)"
@@ -37,11 +37,11 @@ async def put(connection: Connection, token: Address, sell: FailedSell) -> None:
     )  # fmt: skip
 
 
-async def between(
-    connection: Connection, token: Address, after_number: int, span_s: tuple[int, int], limit: int = 200
+async def sells_between(
+    connection: Connection, token: Address, after_number: int, from_s: int, to_s: int, limit: int = 200
 ) -> list[FailedSell]:
-    """Failed sells of a token after block ``after_number``, in their order; of more than ``limit`` the
-    first, and refused ones before others. ``span_s``: first and last second."""
+    """Failed sells of a token after block ``after_number``, from second ``from_s`` up to ``to_s``, in their
+    order; of more than ``limit`` the first, and refused ones before others."""
     sells = await fetch(
         connection,
         FailedSell,
@@ -50,7 +50,8 @@ async def between(
         " ORDER BY refused DESC, block_number, tx_hash LIMIT $5",
         as_bytes(token),
         after_number,
-        *span_s,
+        from_s,
+        to_s,
         limit,
     )
     return sorted(sells, key=lambda sell: sell.block_number)

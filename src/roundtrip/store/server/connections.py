@@ -170,11 +170,11 @@ class _MeasuredAcquire:
 
     async def _acquire_measured(self, acquiring: Awaitable[Connection]) -> Connection:
         started_s, outcome = time.perf_counter(), "failed"
-        with self._measures.span("database", self._name) as span:
+        with self._measures.span("database", self._name) as note:
             try:
                 connection = await acquiring
                 outcome = "lent"
             finally:
                 self._measures.observe("database", self._name, outcome, time.perf_counter() - started_s)
-                span.note("ended", outcome)
+                note("ended", outcome)
         return connection

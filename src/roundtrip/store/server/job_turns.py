@@ -118,11 +118,11 @@ class _LaneSearch:
             # A search that has gone round the circle finds jobs that it chose already.
             circle = {owner: [job for job in jobs if job not in ready] for owner, jobs in circle.items()}
             free = room - len(ready)
-            choice = choose(self.lane, circle, free, self.owners, self.hosts, is_whole=is_whole)
-            ready += choice.jobs
-            self.owners.update(job.owner for job in choice.jobs)
-            self.hosts.update(job.host for job in choice.jobs)
-            self.last = self.last if choice.last is None else choice.last
+            chosen, last = choose(self.lane, circle, free, self.owners, self.hosts, is_whole=is_whole)
+            ready += chosen
+            self.owners.update(job.owner for job in chosen)
+            self.hosts.update(job.host for job in chosen)
+            self.last = self.last if last is None else last
             if is_whole or len(ready) == room:
                 break
         if self.last != last_before:

@@ -15,7 +15,6 @@ The caller passes all times; the server's clock is not used. Payloads never cont
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -115,18 +114,12 @@ async def is_to_come(connection: Connection, kind: str, key: str) -> bool:
     )
 
 
-class PendingJob(NamedTuple):
-    """A job that waits or runs. ``last_error``: why it failed the last time, if it did."""
-
-    run_at: datetime
-    last_error: str | None
-
-
-async def to_come(connection: Connection, kind: str, key: str) -> PendingJob | None:
-    """The job with this key; None: there is none, or it was given up."""
+async def to_come(connection: Connection, kind: str, key: str) -> tuple[datetime, str | None] | None:
+    """When the job with this key runs, and why it failed the last time, if it did; None: there is none, or it
+    was given up."""
     return await fetch_row(
         connection,
-        PendingJob,
+        tuple[datetime, str | None],
         "SELECT run_at, last_error FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL",
         kind,
         key,

@@ -71,21 +71,14 @@ SELECT pg_relation_size($1::text::regclass) > 0 OR EXISTS (
 _HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 
 
-class NoWorkers(CannotRun):
-    """The database has no Citus, or no worker."""
-
-    def __init__(self) -> None:
-        super().__init__("This database has no Citus, or no worker: deploy/citus/join.py adds them.")
-
-
 async def distribute(connection: Connection) -> list[str]:
     """Places the tables that are not placed yet; returns their names. Rows move with them, and meanwhile
     nobody can read or write that table. What was interrupted is finished by the next call. The caller holds
-    the lock of migrations. Raises NoWorkers."""
+    the lock of migrations. Raises CannotRun: the database has no Citus, or no worker."""
     if not await fetch_value(connection, bool, _HAS_CITUS) or not await fetch_value(
         connection, bool, _HAS_WORKERS
     ):
-        raise NoWorkers
+        raise CannotRun("This database has no Citus, or no worker: deploy/citus/join.py adds them.")
     database = await fetch_value(connection, str, "SELECT quote_ident(current_database())")
     await connection.execute(f"ALTER DATABASE {database} SET {_IN_SEQUENCE}")
     await connection.execute(f"SET {_IN_SEQUENCE}")
@@ -116,7 +109,7 @@ async def distribute(connection: Connection) -> list[str]:
 
 async def keep_distributed(connection: Connection) -> None:
     """If tables of this database are placed: places what a migration made, and finishes what was interrupted.
-    Raises NoWorkers."""
+    Raises as ``distribute``."""
     if await fetch_value(connection, bool, _HAS_CITUS) and await fetch_values(connection, str, _DONE):
         wanted = {*COPIED, *(placement.table for placement in PLACED)}
         unplaced = wanted.difference(await fetch_values(connection, str, _DONE))
@@ -139,10 +132,6 @@ _TRIES = 60
 _AGAIN_S = 1.0
 
 
-class TooOld(CannotRun):
-    """The database was made before the first release, and cannot be brought up to date."""
-
-
 def migrations() -> list[tuple[int, str]]:
     """Every migration's number and SQL, in order."""
     folder = resources.files("roundtrip.store") / "schema"
@@ -157,11 +146,11 @@ async def migrate(
 ) -> list[int]:
     """Applies the missing ones of ``all_of_them`` (None: of ``migrations``) and returns the numbers applied.
     Raises asyncpg.LockNotAvailableError if a table was in use for a minute and a half; earlier ones stay.
-    Raises TooOld."""
+    Raises CannotRun: development before the first release made the database."""
     applied = []
     async with _alone(connection):
         if await fetch_value(connection, bool, _BEFORE_RELEASES):
-            raise TooOld(
+            raise CannotRun(
                 "The database was made before release 0.1.0, and no migration brings it up to date. "
                 "Nothing was changed: use an empty database."
             )
@@ -176,7 +165,7 @@ async def migrate(
 
 
 async def place(connection: Connection) -> list[str]:
-    """``distribute``, while no migration runs. Raises NoWorkers."""
+    """``distribute``, while no migration runs."""
     async with _alone(connection):
         return await distribute(connection)
 

@@ -59,11 +59,7 @@ log = structlog.get_logger(__name__)
 _NOT_DURABLE = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
 
 
-class EmbeddedPostgresError(CannotRun):
-    """The server could not be set up, started or stopped; the text ends with its log, if there is one."""
-
-
-class PostgresInUse(EmbeddedPostgresError):
+class PostgresInUse(CannotRun):
     """Another live server uses the directory; it was left alone."""
 
 
@@ -86,9 +82,9 @@ class EmbeddedPostgres:
 
     @property
     def dsn(self) -> str:
-        """The address for asyncpg or libpq; raises EmbeddedPostgresError before the first `start()`."""
+        """The address for asyncpg or libpq; raises CannotRun before the first `start()`."""
         if self._socket is None:
-            raise EmbeddedPostgresError("the server has no address before its first start")
+            raise CannotRun("the server has no address before its first start")
         return f"postgresql:///{_NAME}?host={urllib.parse.quote(str(self._socket))}&port=5432&user={_NAME}"
 
     @property
@@ -109,10 +105,10 @@ class EmbeddedPostgres:
         Waits at most 20 seconds for the answer (60 more to create the files, 20 more for an orphaned server
         to end), and up to an hour while the server reports a recovery, which would start over if the server
         were ended. Raises PostgresInUse if a live server has the directory, OSError if a file cannot be
-        created, and EmbeddedPostgresError otherwise, at once if the server dies. Can be called again then.
+        created, and CannotRun otherwise, at once if the server dies. Can be called again then.
         """
         if self.running:
-            raise EmbeddedPostgresError("this server is already started")
+            raise CannotRun("this server is already started")
         await self.stop()
         try:
             self._choose_user_and_paths()
@@ -168,7 +164,7 @@ class EmbeddedPostgres:
     async def stop(self) -> None:
         """Ends the server: a fast shutdown, and after 10 seconds without success an immediate one.
 
-        Does nothing if the server is not running. Raises EmbeddedPostgresError if it still runs after 20
+        Does nothing if the server is not running. Raises CannotRun if it still runs after 20
         seconds in all; can be called again then.
         """
         for shutdown in (signal.SIGINT, signal.SIGQUIT):
@@ -205,7 +201,7 @@ class EmbeddedPostgres:
             # Owned by this process's user, because the server's could plant links below what root writes.
             _own_directory(fallback, os.geteuid(), os.getegid(), 0o711 if self._root else 0o700)
         if not self._reachable(parent):
-            raise EmbeddedPostgresError(f"{parent} is not accessible to user id {self._uid}")
+            raise CannotRun(f"{parent} is not accessible to user id {self._uid}")
         _own_directory(parent / "socket", self._uid, self._gid, 0o700)
         self._socket = parent / "socket"
 
@@ -332,11 +328,9 @@ class EmbeddedPostgres:
     def _in_use(self) -> PostgresInUse:
         return PostgresInUse(f"another roundtrip is already using {self.directory}")
 
-    def _failure(self, message: str) -> EmbeddedPostgresError:
+    def _failure(self, message: str) -> CannotRun:
         log = self.home / "postgres.log"
-        return EmbeddedPostgresError(
-            f"{message}; {log} ends with:\n{log.read_text(errors='replace')[-3000:]}"
-        )
+        return CannotRun(f"{message}; {log} ends with:\n{log.read_text(errors='replace')[-3000:]}")
 
 
 def _owner_of(*directories: Path) -> tuple[int, int] | None:
@@ -358,7 +352,7 @@ def _look_up_user(user: str) -> tuple[int, int] | None:
 
 def _own_user() -> tuple[int, int]:
     """The ids of the user and the group that the server runs as under root. initdb looks up the name of its
-    user, so an id without an account does not work. Raises EmbeddedPostgresError."""
+    user, so an id without an account does not work. Raises CannotRun."""
     for _ in range(_USER_TRIES):
         if ids := _look_up_user(_USER):
             return ids
@@ -370,7 +364,7 @@ def _own_user() -> tuple[int, int]:
         time.sleep(_POLL_SECONDS)
     if ids := _look_up_user(_USER) or _look_up_user("nobody"):
         return ids
-    raise EmbeddedPostgresError("postgres refuses to run as root, and there is no other user to run as")
+    raise CannotRun("postgres refuses to run as root, and there is no other user to run as")
 
 
 def _own_directory(path: Path, uid: int, gid: int, mode: int) -> None:
@@ -380,7 +374,7 @@ def _own_directory(path: Path, uid: int, gid: int, mode: int) -> None:
         path.chmod(mode)
         os.chown(path, uid, gid, follow_symlinks=False)
     elif path.is_symlink() or not path.is_dir() or path.stat().st_uid != uid:
-        raise EmbeddedPostgresError(
+        raise CannotRun(
             f"{path} exists and is not a directory of user id {uid}. If this folder was copied from another "
             f"checkout, remove {path.parent}: a database of this one's own is made then"
         )

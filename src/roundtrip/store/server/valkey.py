@@ -32,14 +32,10 @@ _SETTINGS = (
 )
 
 
-class ValkeyStartError(CannotRun):
-    """The server did not start; the text says why."""
-
-
 @contextlib.asynccontextmanager
 async def running() -> AsyncIterator[str]:
     """Runs a server on a unix socket in its own temporary folder. Yields its URL once it answers. Raises
-    ValkeyStartError, OSError."""
+    CannotRun, OSError."""
     with tempfile.TemporaryDirectory(prefix="roundtrip-valkey-") as folder, tempfile.TemporaryFile() as log:
         path = Path(folder, "valkey.sock")
         process = await asyncio.create_subprocess_exec(
@@ -72,7 +68,7 @@ def _program() -> Path:
     files = importlib.metadata.files(_WHEEL) or []
     program = next((file for file in files if file.name == "valkey-server"), None)
     if program is None:
-        raise ValkeyStartError(f"the package {_WHEEL} has no server for this machine")
+        raise CannotRun(f"the package {_WHEEL} has no server for this machine")
     return Path(str(program.locate()))
 
 
@@ -83,10 +79,10 @@ async def _await_answer(process: asyncio.subprocess.Process, path: Path, log: IO
                 if process.returncode is not None:
                     log.seek(0)
                     output = log.read().decode(errors="replace").strip()[-300:]
-                    raise ValkeyStartError(f"valkey exited at start: {output}")
+                    raise CannotRun(f"valkey exited at start: {output}")
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
-        raise ValkeyStartError(f"valkey did not answer within {_START_S:.0f} seconds") from None
+        raise CannotRun(f"valkey did not answer within {_START_S:.0f} seconds") from None
 
 
 async def _answers(path: Path) -> bool:

@@ -42,7 +42,7 @@ class CheckNews(NamedTuple):
     loss_before_bps: int | None
 
     def is_change(self) -> bool:
-        """Whether the verdict differs from the check before."""
+        """Whether the verdict differs from the check before; True for a token's first check."""
         return (self.code, self.level) != (self.code_before, self.level_before)
 
 
@@ -64,14 +64,15 @@ _NEXT = """(
 
 
 async def checks_after(
-    connection: Connection, after: int, late: Collection[int], limit: int
+    connection: Connection, after_id: int, late: Collection[int], limit: int
 ) -> list[CheckNews]:
-    """The first ``limit`` checks after id ``after``, and those of ``late``, by id."""
+    """The first ``limit`` checks after id ``after_id``, and those of ``late``, by id. ``late``: ids up to
+    ``after_id`` whose rows were not visible yet."""
     return await fetch(
         connection,
         CheckNews,
         _CHECKS.format(new=_NEXT.format(table="facts.evidence")) + " ORDER BY new.id",
-        after,
+        after_id,
         list(late),
         limit,
     )
@@ -79,14 +80,14 @@ async def checks_after(
 
 async def changes_between(
     connection: Connection,
-    after: int,
-    to: int,
+    after_id: int,
+    to_id: int,
     tokens: Collection[Address] | None,
     since: datetime,
     limit: int,
 ) -> list[CheckNews]:
-    """The first ``limit`` checks after id ``after`` up to ``to``, made at ``since`` or later, that changed a
-    verdict, of these tokens (None: of all), by id."""
+    """The first ``limit`` checks after id ``after_id`` up to ``to_id``, made at ``since`` or later, that
+    changed a verdict, of these tokens (None: of all), by id. A token's first check is a change."""
     return await fetch(
         connection,
         CheckNews,
@@ -95,8 +96,8 @@ async def changes_between(
         " AND (new.verdict_code, new.verdict_level)"
         " IS DISTINCT FROM (before.verdict_code, before.verdict_level) AND new.checked_at >= $4"
         " ORDER BY new.id LIMIT $5",
-        after,
-        to,
+        after_id,
+        to_id,
         None if tokens is None else [as_bytes(token) for token in tokens],
         since,
         limit,
@@ -111,45 +112,43 @@ class Rewound(NamedTuple):
     to_s: int
 
 
-async def reorgs_after(connection: Connection, after: int) -> list[Rewound]:
-    """The reorgs after id ``after``, by id."""
+async def reorgs_after(connection: Connection, after_id: int) -> list[Rewound]:
+    """The reorgs after id ``after_id``, by id."""
     return await fetch(
-        connection, Rewound, "SELECT id, to_number, to_s FROM facts.rewound WHERE id > $1 ORDER BY id", after
+        connection,
+        Rewound,
+        "SELECT id, to_number, to_s FROM facts.rewound WHERE id > $1 ORDER BY id",
+        after_id,
     )
 
 
-class AlertNews(NamedTuple):
-    """An alert, and whose it is."""
-
-    id: int
-    account_id: int
-
-
 async def alerts_after(
-    connection: Connection, after: int, late: Collection[int], limit: int
-) -> list[AlertNews]:
-    """The first ``limit`` alerts after id ``after``, and those of ``late``, by id."""
+    connection: Connection, after_id: int, late: Collection[int], limit: int
+) -> list[tuple[int, int]]:
+    """The first ``limit`` alerts after id ``after_id``, and those of ``late``, by id: their ids and accounts;
+    as ``checks_after``."""
     return await fetch(
         connection,
-        AlertNews,
+        tuple[int, int],
         f"SELECT new.id, new.account_id FROM {_NEXT.format(table='accounts.alert')} ORDER BY new.id",  # noqa: S608
-        after,
+        after_id,
         list(late),
         limit,
     )
 
 
 async def alerts_between(
-    connection: Connection, after: int, to: int, account_id: int, limit: int
-) -> list[AlertNews]:
-    """The first ``limit`` alerts of an account after id ``after`` up to ``to``, by id."""
+    connection: Connection, after_id: int, to_id: int, account_id: int, limit: int
+) -> list[tuple[int, int]]:
+    """The first ``limit`` alerts of an account after id ``after_id`` up to ``to_id``, by id: their ids and
+    accounts."""
     return await fetch(
         connection,
-        AlertNews,
+        tuple[int, int],
         "SELECT id, account_id FROM accounts.alert WHERE account_id = $3 AND id > $1 AND id <= $2"
         " ORDER BY id LIMIT $4",
-        after,
-        to,
+        after_id,
+        to_id,
         account_id,
         limit,
     )

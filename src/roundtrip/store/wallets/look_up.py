@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from roundtrip.domain.base.types import Address, HexBytes
 from roundtrip.domain.market.look_alikes import COUNTED_TRADERS, Namesake
@@ -198,22 +198,21 @@ WHERE token.token >= $1 AND token.token <= $2 ORDER BY token.token LIMIT $3
 """
 
 
-class SuggestedToken(NamedTuple):
-    """``launched_s``: when a launchpad launched it; None: none did."""
-
-    token: Address
-    launched_s: int | None
-
-
 async def find_by_text(
     connection: Connection, symbol_key: str, name: str, limit: int
-) -> list[SuggestedToken]:
-    """Tokens whose symbol or name begins so. Those with this very symbol come first, the oldest launch before
-    its copies; then those of a launchpad, the newest first."""
-    return await fetch(connection, SuggestedToken, _BY_TEXT, symbol_key, name, MAX_SUGGESTED, limit)
+) -> list[tuple[Address, int | None]]:
+    """Tokens whose symbol or name begins so, and when a launchpad launched each; None: none did. Those with
+    this very symbol come first, the oldest launch before its copies; then those of a launchpad, the newest
+    first."""
+    return await fetch(
+        connection, tuple[Address, int | None], _BY_TEXT, symbol_key, name, MAX_SUGGESTED, limit
+    )
 
 
-async def find_by_address(connection: Connection, digits: str, limit: int) -> list[SuggestedToken]:
-    """Tokens whose address begins with these hex digits."""
+async def find_by_address(
+    connection: Connection, digits: str, limit: int
+) -> list[tuple[Address, int | None]]:
+    """Tokens whose address begins with these hex digits, and when a launchpad launched each; None: none
+    did."""
     low, high = (bytes.fromhex(digits.ljust(_ADDRESS_DIGITS, filling)) for filling in "0f")
-    return await fetch(connection, SuggestedToken, _BY_ADDRESS, low, high, limit)
+    return await fetch(connection, tuple[Address, int | None], _BY_ADDRESS, low, high, limit)

@@ -280,18 +280,12 @@ async def profit_days(connection: Connection, wallet_id: int) -> list[ProfitDay]
     return await fetch(connection, ProfitDay, _PROFIT_DAYS, wallet_id, MAX_ROWS)
 
 
-class BoardPlace(NamedTuple):
-    """A wallet's rank by profit on the winners board of a span."""
-
-    span: str
-    rank: int
-
-
-async def nearest_board(connection: Connection, wallet_id: int) -> BoardPlace | None:
-    """Its place on the board of the shortest span in which it ranks with a profit; None: on none."""
+async def nearest_board(connection: Connection, wallet_id: int) -> tuple[str, int] | None:
+    """Span and rank of its place on the winners board of the shortest span in which it ranks with a profit;
+    None: on none."""
     return await fetch_row(
         connection,
-        BoardPlace,
+        tuple[str, int],
         "SELECT span, rank FROM facts.winner WHERE wallet_id = $1 AND profit_wei > 0"
         " ORDER BY array_position($2::text[], span) LIMIT 1",
         wallet_id,

@@ -46,14 +46,6 @@ class MinuteCount:
     told: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rewinds:
-    """Several reorganisations: the id of the last one, and the lowest block that any of them went back to."""
-
-    last: int
-    to: IndexedBlock
-
-
 async def lock(connection: Connection) -> AlertCursor | None:
     """Locks the cursor until the transaction ends. None: another transaction holds it, or there is none."""
     return await fetch_row(
@@ -112,11 +104,12 @@ async def last_rewind(connection: Connection) -> int:
     return await fetch_value(connection, int, "SELECT coalesce(max(id), 0) FROM facts.rewound")
 
 
-async def rewinds_after(connection: Connection, rewound: int) -> Rewinds | None:
-    """Reorganisations after ``rewound``; None: there are none."""
+async def rewinds_after(connection: Connection, rewound: int) -> tuple[int, IndexedBlock] | None:
+    """Of the reorganisations after ``rewound``: the id of the last one, and the lowest block that any of them
+    went back to; None: there are none."""
     return await fetch_row(
         connection,
-        Rewinds,
+        tuple[int, IndexedBlock],
         "SELECT max(id) OVER () AS last, to_number AS number, to_s AS at_s FROM facts.rewound WHERE id > $1"
         " ORDER BY to_number LIMIT 1",
         rewound,

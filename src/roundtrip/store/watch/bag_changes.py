@@ -224,13 +224,6 @@ MAX_ROWS = 1_000
 """The money in a pool with more trades or liquidity changes than this is unknown."""
 
 
-class DrainWeight(NamedTuple):
-    """The drained pool, and all pools of its token that were read, this one included."""
-
-    own: PoolMoney
-    everywhere: list[PoolMoney]
-
-
 _POOLS = """
 SELECT given.nth, change.pool_id, pool.token_id
 FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY AS given (at_s, block_number, log_index, nth)
@@ -288,12 +281,13 @@ class _PoolMoneyRow(NamedTuple):
 
 async def weigh_drains(
     connection: Connection, contracts: Contracts, drains: Sequence[Happening]
-) -> list[DrainWeight | None]:
-    """The weights of each drain's pools; None: its pool is unknown. They are of the day up to the minute of
+) -> list[tuple[PoolMoney, list[PoolMoney]] | None]:
+    """The drained pool of each drain, and all pools of its token that were read, this one included; None: its
+    pool is unknown. They are of the day up to the minute of
     the drain, so that each token is read once a minute. A pool's money is what was put in and paid in, less
     what was taken and paid out, in a curve only the latter; a pool opened within that minute has at least
     what the drain took out."""
-    weights: list[DrainWeight | None] = [None] * len(drains)
+    weights: list[tuple[PoolMoney, list[PoolMoney]] | None] = [None] * len(drains)
     spots = [drain.spot for drain in drains]
     if not spots:
         return weights
@@ -335,8 +329,9 @@ async def weigh_drains(
     for nth, (token_id, pool_id) in pools.items():
         token_pools = places[token_id, minutes[nth]]
         own = _add_drained(token_pools[pool_id], drains[nth])
-        weights[nth] = DrainWeight(
-            own, [own if other_id == pool_id else place for other_id, place in token_pools.items()]
+        weights[nth] = (
+            own,
+            [own if other_id == pool_id else place for other_id, place in token_pools.items()],
         )
     return weights
 

@@ -4,7 +4,6 @@ the caller's connection and does not end the transaction."""
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MAX_FOLLOWS, MAX_RULES, MAX_WATCHED
@@ -327,18 +326,11 @@ async def forget_ended(connection: Connection, now: datetime) -> None:
 # --- tokens ----------------------------------------------------------------------------------------
 
 
-class WatchedToken(NamedTuple):
-    """A token that an account watches, and since when."""
-
-    token: Address
-    made_at: datetime
-
-
 async def add_token(connection: Connection, account_id: int, token: Address, now: datetime) -> None:
     """The account watches the token; does nothing where it does. Changes from the newest check on are
     reported, however soon they come. Raises TooManyWatches."""
     await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
-    watched = {row.token for row in await list_tokens(connection, account_id)}
+    watched = await list_tokens(connection, account_id)
     if token in watched:
         return
     if len(watched) >= MAX_WATCHED:
@@ -363,14 +355,15 @@ async def remove_token(connection: Connection, account_id: int, token: Address) 
     )
 
 
-async def list_tokens(connection: Connection, account_id: int) -> list[WatchedToken]:
-    """The tokens that an account watches, the newest first."""
-    return await fetch(
+async def list_tokens(connection: Connection, account_id: int) -> dict[Address, datetime]:
+    """The tokens that an account watches, and since when, the newest first."""
+    rows = await fetch(
         connection,
-        WatchedToken,
+        tuple[Address, datetime],
         "SELECT token, made_at FROM accounts.token_watch WHERE account_id = $1 ORDER BY made_at DESC, token",
         account_id,
     )
+    return dict(rows)
 
 
 async def watched_by_accounts(connection: Connection) -> list[BagHolding]:

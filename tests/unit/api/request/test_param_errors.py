@@ -80,7 +80,9 @@ HEX = f'0x and 40 hex digits, such as "{EXAMPLE_ADDRESS}".'
         (
             "simulate_transaction",
             {"from": ADDRESS, "calls": [{"tto": ADDRESS}]},
-            '"tto" is not an argument of calls[0]. Did you mean to? It takes to, data, value.',
+            '"tto" is not an argument of calls[0]. Did you mean to? It takes to, data, value, and what '
+            "wallets write: input, gas, nonce, chainId, type, gasPrice, maxFeePerGas, maxPriorityFeePerGas, "
+            "accessList.",
         ),
         ("moving_now", {"page": 2}, '"page" is not an argument of moving_now. It takes no arguments.'),
         # deep is taken from the query string only.

@@ -24,7 +24,6 @@ from roundtrip.api.sharing.places import (
     PLACES,
     WAIT_S,
     FlightCaller,
-    NoPlace,
     RunPlaces,
 )
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
@@ -186,7 +185,7 @@ def test_one_more_caller_takes_a_third_at_most(places: int, in_flight: int, seed
                         assert held.total() <= places
                         await asyncio.sleep(rng.random())
                         held[caller.name] -= 1
-                except NoPlace:
+                except ServiceFull:
                     await asyncio.sleep(rng.random() / 10)
 
         async with asyncio.TaskGroup() as tasks:
@@ -216,7 +215,7 @@ def test_with_an_attacker_the_others_get_two_thirds_of_what_they_got(
                     async with shared.hold(caller):
                         await asyncio.sleep(0.5)
                         count += caller.name != "attacker"
-                except NoPlace:
+                except ServiceFull:
                     await asyncio.sleep(0.1 + rng.random() / 10)
 
         async with asyncio.TaskGroup() as tasks:
@@ -273,12 +272,12 @@ def test_lines_are_served_in_turn() -> None:
 def test_a_run_that_cannot_start_in_time_is_told_so(wait_s: float, counts: bool) -> None:
     """It counts if the caller's own runs are the reason."""
 
-    async def run() -> tuple[NoPlace, float]:
+    async def run() -> tuple[ServiceFull, float]:
         places, go, loop = RunPlaces(3), asyncio.Event(), asyncio.get_running_loop()
         names = ("me", "you", "they") if counts else ("you", "they", "others")
         holders = [asyncio.create_task(_hold(places, FlightCaller(name), go)) for name in names]
         await asyncio.sleep(0)
-        with pytest.raises(NoPlace) as caught:
+        with pytest.raises(ServiceFull) as caught:
             async with places.hold(FlightCaller("me", wait_s=wait_s)):
                 raise AssertionError
         took_s = loop.time()
@@ -297,7 +296,7 @@ def test_the_ninth_of_a_line_is_refused_at_once_and_counted() -> None:
         places, go = RunPlaces(1), asyncio.Event()
         tasks = [asyncio.create_task(_hold(places, FlightCaller("a"), go)) for _ in range(1 + MAX_LINE)]
         await asyncio.sleep(0)
-        with pytest.raises(NoPlace) as caught:
+        with pytest.raises(ServiceFull) as caught:
             await places.wait(FlightCaller("a"))
         assert caught.value.counts
         assert asyncio.get_running_loop().time() == 0
@@ -322,9 +321,9 @@ def test_all_lines_together_are_bounded_and_the_longest_gives_way(by: str) -> No
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert [task.done() for task in tasks] == [False] * 5 + [True]
-        with pytest.raises(NoPlace):
+        with pytest.raises(ServiceFull):
             await tasks[-1]
-        with pytest.raises(NoPlace):
+        with pytest.raises(ServiceFull):
             await places.wait(FlightCaller("a"), size)
         assert places.count_waiting() == 6
         for task in (*tasks, newcomer):

@@ -21,7 +21,7 @@ from roundtrip.api.stream.hub import (
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.verdicts.stream_position import IdTracker, StreamPosition
-from roundtrip.services.verdicts.news import KINDS, NewsCursor, NewsEvent, NewsTurn, StreamPlan
+from roundtrip.services.verdicts.news import KINDS, NewsCursor, NewsEvent, StreamPlan
 
 PATIENT_S = 5.0
 START = StreamPosition(0, 0, 0, 0, 0, 0, 1_000)
@@ -54,14 +54,14 @@ class Source:
         self.begun += 1
         return NewsCursor(START, IdTracker(0), IdTracker(0))
 
-    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> NewsTurn:
+    async def read(self, cursor: NewsCursor, accounts: Collection[int]) -> tuple[list[NewsEvent], bool]:
         self.accounts = set(accounts)
         turn = await self.turns.get()
         if isinstance(turn, Exception):
             raise turn
         if turn:
             cursor.position = turn[-1].position
-        return NewsTurn(turn, True)
+        return turn, True
 
     async def resume(self, plan: StreamPlan, after: StreamPosition, to: StreamPosition) -> list[NewsEvent]:
         return self.missed

@@ -15,7 +15,15 @@ NODE, TOKEN = Missing("node", "gone"), Missing("token", "silent")
 
 
 def sold(raw: int, back_raw: int, left_raw: int = 0) -> Sold:
-    return Sold(0, raw, raw, raw - left_raw, back_raw, 0, 0)
+    return Sold(
+        paid_raw=0,
+        held_raw=raw,
+        planned_raw=raw,
+        sold_raw=raw - left_raw,
+        back_raw=back_raw,
+        buy_gas=0,
+        sell_gas=0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,6 +47,25 @@ def sold(raw: int, back_raw: int, left_raw: int = 0) -> Sold:
         (NO, Control(NODE, ()), NODE),
         (NODE, Control(HoldingTrade(10, 9), ()), NODE),
     ],
+    ids=[
+        "sold, no control",
+        "refused, no control",
+        "no node, no control",
+        "sold, a buyer gets the same price",
+        "sold, a buyer is refused",
+        "sold, a buyer is unknown for the token",
+        "sold, a buyer is unknown for the node",
+        "sold, a buyer gets half",
+        "sold, small parts sell for twice the price",
+        "sold, a buyer gets nearly the same price",
+        "refused, a buyer and a small part sell",
+        "refused, a buyer is refused",
+        "refused, a buyer is unknown for the token",
+        "refused, a buyer is unknown, small parts are refused",
+        "refused, a buyer is unknown, a small part sells",
+        "refused, a buyer is unknown for the node",
+        "no node, a buyer sells",
+    ],
 )
 def test_what_it_is_worth(
     own: CellOutcome, control: Control | None, worth: int | RefusedCall | Missing
@@ -46,7 +73,7 @@ def test_what_it_is_worth(
     assert worth_raw(own, control, HALF_BPS) == worth
 
 
-def test_who_bought_and_sells_while_nobody_does_who_was_given_it_leaves_it_unknown() -> None:
+def test_it_is_unknown_where_only_a_wallet_that_bought_can_sell() -> None:
     assert isinstance(worth_raw(NO, Control(HoldingTrade(10, 9), (NO, NO)), HALF_BPS), Missing)
 
 
@@ -58,6 +85,7 @@ def test_who_bought_and_sells_while_nobody_does_who_was_given_it_leaves_it_unkno
         (sold(1000, 900, left_raw=501), None),
         (sold(1000, 900), Control(HoldingTrade(10, 0), ())),
     ],
+    ids=["for nothing", "for less than nothing", "most is left", "a buyer gets nothing"],
 )
 def test_a_sell_that_brings_nothing_or_leaves_most_is_none(own: Sold, control: Control | None) -> None:
     assert isinstance(worth_raw(own, control, HALF_BPS), RefusedCall)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from roundtrip.domain.base.job_turns import Lane, ReadyJob, TurnChoice, choose
+from roundtrip.domain.base.job_turns import Lane, ReadyJob, choose
 from roundtrip.domain.watch.channels import (
     HOST_ROWS,
     LANES,
@@ -39,7 +39,7 @@ class JobOwners:
         return {owner: self.waiting[owner] for owner in owners}
 
     def take(self, room: int) -> list[ReadyJob]:
-        choice = choose(
+        chosen, last = choose(
             LANE,
             self.circle(),
             room,
@@ -47,13 +47,13 @@ class JobOwners:
             Counter(job.host for job in self.running),
             is_whole=True,
         )
-        self.last = self.last if choice.last is None else choice.last
-        for job in choice.jobs:
+        self.last = self.last if last is None else last
+        for job in chosen:
             self.waiting[job.owner].remove(job)
             if not self.waiting[job.owner]:
                 del self.waiting[job.owner]
-        self.running += choice.jobs
-        return choice.jobs
+        self.running += chosen
+        return chosen
 
     def end_some(self) -> None:
         self.running = [job for job in self.running if self.drawn.random() < 0.6]
@@ -120,9 +120,9 @@ def test_one_message_waits_for_one_round_at_most_however_much_others_have(seed: 
 def test_where_only_a_part_of_the_circle_is_known_each_has_one_turn_and_it_goes_on_behind_them() -> None:
     circle = {7: [ReadyJob(1, 7, "a"), ReadyJob(2, 7, "a")], 8: [ReadyJob(3, 8, "full")], 9: []}
     busy = {"full": LANE.max_per_host}
-    assert choose(LANE, circle, 8, {}, busy, is_whole=False) == TurnChoice([ReadyJob(1, 7, "a")], 9)
-    assert choose(LANE, circle, 1, {}, busy, is_whole=False) == TurnChoice([ReadyJob(1, 7, "a")], 7)
-    assert choose(LANE, {8: circle[8]}, 8, {}, busy, is_whole=True) == TurnChoice([], None)
+    assert choose(LANE, circle, 8, {}, busy, is_whole=False) == ([ReadyJob(1, 7, "a")], 9)
+    assert choose(LANE, circle, 1, {}, busy, is_whole=False) == ([ReadyJob(1, 7, "a")], 7)
+    assert choose(LANE, {8: circle[8]}, 8, {}, busy, is_whole=True) == ([], None)
 
 
 def test_the_lanes() -> None:

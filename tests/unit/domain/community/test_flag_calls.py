@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from roundtrip.domain.base.errors import IllegalMove
 from roundtrip.domain.community.flag_calls import (
     APART_S,
     DAY_S,
@@ -21,7 +22,6 @@ from roundtrip.domain.community.flag_calls import (
     FlagReading,
     FlagScore,
     FlagWeek,
-    IllegalFlagMove,
     State,
     TradedSinceFlag,
     drain_cause,
@@ -52,7 +52,7 @@ class FlagLife(RuleBasedStateMachine):
             or (not self.high and event in ("fits", "proved"))
         )
         if not legal:
-            with pytest.raises(IllegalFlagMove):
+            with pytest.raises(IllegalMove):
                 next_state(self.state, event)
             return
         self.state = next_state(self.state, event)

@@ -3,7 +3,8 @@
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.market.fairness import WalletOrigin
-from roundtrip.domain.market.winners import MAX_WINNERS, ClosedToken, TokenStart, Wallets, board
+from roundtrip.domain.market.winners import MAX_WINNERS
+from support.winner_rules import ClosedToken, TokenStart, Wallets, board
 
 DAY_S = 86_400
 BORN_S = 1_760_000_000

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundtrip.domain.base.errors import IllegalMove
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import (
@@ -14,7 +15,6 @@ from roundtrip.domain.practice.practice import (
     MIN_WEI,
     START_WEI,
     WEEK_S,
-    IllegalPracticeMove,
     PracticePosition,
     PracticePurse,
     monday_s,
@@ -49,21 +49,21 @@ def test_every_event_is_legal_or_raises(state: practice.State, event: practice.E
     if (state, event) in legal:
         assert next_state(state, event) == legal[state, event]
         return
-    with pytest.raises(IllegalPracticeMove):
+    with pytest.raises(IllegalMove):
         next_state(state, event)
 
 
 def test_what_cannot_be_is_illegal() -> None:
     account, closed = PracticePurse(500, 1000, 0), PracticePosition(TOKEN)
     for eth_wei, token_raw in ((0, 1), (-1, 1), (501, 1), (1, 0), (1, -1)):
-        with pytest.raises(IllegalPracticeMove):
+        with pytest.raises(IllegalMove):
             practice.buy(account, closed, eth_wei, token_raw)
     for token_raw, eth_wei in ((0, 1), (-1, 1), (101, 1), (1, -1)):
-        with pytest.raises(IllegalPracticeMove):
+        with pytest.raises(IllegalMove):
             practice.sell(account, holding(), token_raw, eth_wei)
-    with pytest.raises(IllegalPracticeMove):
+    with pytest.raises(IllegalMove):
         practice.sell(account, closed, 1, 1)
-    with pytest.raises(IllegalPracticeMove):
+    with pytest.raises(IllegalMove):
         practice.write_off(closed)
 
 

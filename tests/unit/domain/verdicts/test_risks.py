@@ -12,11 +12,13 @@ from roundtrip.domain.market.exposure import LeavingLiquidity
 from roundtrip.domain.verdicts.risks import (
     combine_risks,
     find_insider_warning,
+    format_tax,
     list_risks,
     rate_age,
     rate_insiders,
     rate_liquidity,
     rate_loss,
+    rate_tax,
     warn_of_holding,
     worst_risk,
 )
@@ -64,6 +66,26 @@ def test_every_check_lists_the_five_in_order(name: str) -> None:
     assert [risk.topic for risk in risks] == TOPICS
     # A check alone reads neither holders nor liquidity: that is no pass.
     assert [risk.level for risk in risks[:2]] == ["unknown", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("curve_taxed", "tax 8.00 % to buy, 8.00 % to sell"),
+        ("fee_on_buy", "tax 20.00 % to buy"),
+        ("v4_fee_on_sell", "tax 10.00 % to sell"),
+        ("plain", "no tax"),
+    ],
+)
+def test_a_tax_is_that_of_each_way(name: str, text: str) -> None:
+    evidence = canonical_json.load(Evidence, documents()[name])
+    assert rate_tax(evidence, judge(evidence, POLICY), POLICY).text == text
+
+
+def test_a_tax_of_unknown_ways_is_that_of_a_round_trip() -> None:
+    assert format_tax(994, None, 1000) == "9.94 %"
+    assert format_tax(5, 0, 0) == "0.05 %"
+    assert format_tax(None, None, None) == "not known"
 
 
 @pytest.mark.parametrize(

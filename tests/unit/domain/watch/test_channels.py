@@ -14,6 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from roundtrip.domain.base.errors import IllegalMove
 from roundtrip.domain.watch.channels import (
     DELIVERY_LIFE,
     LIFE,
@@ -24,7 +25,6 @@ from roundtrip.domain.watch.channels import (
     DeliveryEvent,
     DeliveryState,
     Event,
-    IllegalChannelMove,
     State,
     failing_since,
     failure,
@@ -55,7 +55,7 @@ class ChannelLife(RuleBasedStateMachine):
             or (self.is_told and not self.well and event == "failed_long")
         )
         if not is_legal:
-            with pytest.raises(IllegalChannelMove):
+            with pytest.raises(IllegalMove):
                 next_state(before, event)
             return
         self.state = next_state(before, event)
@@ -95,7 +95,7 @@ class DeliveryLife(RuleBasedStateMachine):
     def happens(self, event: DeliveryEvent) -> None:
         is_legal = (self.ended is not None) == (event == "resent")
         if not is_legal:
-            with pytest.raises(IllegalChannelMove):
+            with pytest.raises(IllegalMove):
                 next_delivery_state(self.state, event)
             return
         self.state = next_delivery_state(self.state, event)

@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, Rou
 from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.findings import KnownWallet
 from roundtrip.domain.liquidity.depth import PoolPositions, Position, TokenPositions
-from roundtrip.services.holder_record.findings import AccountTags, HolderRecord, tag_accounts
+from roundtrip.services.holder_record.findings import HolderRecord, tag_accounts
 from roundtrip.services.liquidity import holder_tags
 from roundtrip.services.liquidity.holder_tags import holders_to_tag, join_tags, read_holders
 from roundtrip.services.liquidity.sentence import Tags
@@ -34,11 +34,9 @@ def known(wallets: dict[Address, KnownWallet], **changes: Any) -> HolderRecord:
 
 def test_a_launch_buyer_a_contract_and_a_stranger() -> None:
     record = known({A: replace(the_told().wallets[A], is_contract=False), E: OLD})
-    assert tag_accounts(record, (A, E)) == AccountTags(
-        {A: ("sniper", "bundle", "fresh", "winner")}, is_complete=True
-    )
+    assert tag_accounts(record, (A, E)) == ({A: ("sniper", "bundle", "fresh", "winner")}, True)
     # Of the contract nobody knows who sent it the first eth.
-    assert tag_accounts(record, (D, E)) == AccountTags({D: ("contract",)}, is_complete=False)
+    assert tag_accounts(record, (D, E)) == ({D: ("contract",)}, False)
 
 
 @pytest.mark.parametrize(
@@ -54,14 +52,14 @@ def test_a_launch_buyer_a_contract_and_a_stranger() -> None:
 )
 def test_what_could_not_be_found_out_is_told(wallet: Address, changes: dict[str, Any]) -> None:
     whole = known({B: replace(OLD, funder=FUNDER)})
-    assert tag_accounts(whole, (B,)).is_complete
-    assert not tag_accounts(replace(whole, **changes), (wallet,)).is_complete
+    assert tag_accounts(whole, (B,))[1]
+    assert not tag_accounts(replace(whole, **changes), (wallet,))[1]
 
 
 def test_a_buyer_of_unknown_age_may_be_fresh() -> None:
-    assert not tag_accounts(known({B: replace(OLD, first_s=None)}), (B,)).is_complete
+    assert not tag_accounts(known({B: replace(OLD, first_s=None)}), (B,))[1]
     # One that never bought cannot be.
-    assert tag_accounts(known({E: replace(OLD, first_s=None)}), (E,)).is_complete
+    assert tag_accounts(known({E: replace(OLD, first_s=None)}), (E,))[1]
 
 
 def test_the_liquiditys_own_tags_come_first_and_each_is_there_once() -> None:

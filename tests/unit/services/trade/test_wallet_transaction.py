@@ -11,8 +11,13 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.base.errors import ParamFault
 from roundtrip.services.trade.own_sending import SendingFault, compare_fees, compare_nonces
 from roundtrip.services.trade.simulate_params import OwnFees, SimulateParams
+from roundtrip.services.trade.wallet_transaction import WALLET_FIELDS
 
 A, B = "0x" + "1" * 40, "0x" + "2" * 40
+OF_WALLETS = (
+    "what wallets write: input, gas, nonce, chainId, type, gasPrice, maxFeePerGas, maxPriorityFeePerGas, "
+    "accessList"
+)
 SIMULATE = next(operation for operation in OPERATIONS if operation.name == "simulate_transaction")
 SENT = {
     "from": A,
@@ -126,7 +131,21 @@ def test_the_published_parameters_have_no_gas() -> None:
     assert not {"gas", "nonce"} & params_schema(SIMULATE)["properties"].keys()
     with pytest.raises(ParamFault) as refused:
         read(**SENT, gass=1)
-    assert refused.value.message.endswith("It takes from, to, data, value, calls, fund.")
+    assert refused.value.message.endswith(
+        f"Did you mean gas? It takes from, to, data, value, calls, fund, and {OF_WALLETS}."
+    )
+
+
+def test_a_call_names_what_wallets_write_too() -> None:
+    with pytest.raises(ParamFault) as refused:
+        read(**{"from": A, "calls": [{"to": B, "gasLimit": 1}]})
+    assert refused.value.message.endswith(f"calls[0]. It takes to, data, value, and {OF_WALLETS}.")
+
+
+@pytest.mark.parametrize("name", WALLET_FIELDS)
+def test_what_a_message_names_is_taken(name: str) -> None:
+    values = {"input": "0x01", "type": 2, "chainId": 4663, "accessList": []}
+    assert read(**{"from": A, "to": B, name: values.get(name, 1)}).wallet() == A
 
 
 @pytest.mark.parametrize(
