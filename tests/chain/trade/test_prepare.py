@@ -391,7 +391,7 @@ async def test_a_sell_by_the_collector_of_its_hooks_toll_is_written(
     seller, token = ContractDeployer(rpc, built.accounts[0]), built.tokens["hook_takes_tenth"]
     trade = await prepared(ctx, "sell", token, seller.account, percent=1)
     # One trip more for a pool that reads the block number, and one for the run with its own minimum.
-    assert (trade.code, trade.trips) == ("high_loss", 5)
+    assert (trade.code, trade.trips) == ("ok", 5)
     assert 0 <= trade.raw * 99 // 100 - trade.min_raw <= 1
     assert (
         trade.answer["check"]["verdict"]["text"]
@@ -472,16 +472,6 @@ async def test_a_sell_that_a_check_could_not_try_quotes_the_token(
     give(rpc, built, token, wallet.address, 1000 * UNIT)
     with pytest.raises(CallerFault, match='The trade would fail: the token says "paused"'):
         await prepared(ctx, "sell", token, wallet.address, amount="all")
-
-
-async def test_a_buy_that_is_good_beside_a_check_that_is_not(
-    ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer
-) -> None:
-    """A small buy loses little in a thin pool; a check's danger refuses it all the same."""
-    trade = await prepared(ctx, "buy", built.tokens["thin"], wallet.address, amount="0.0005")
-    assert (trade.answer["refused"], trade.code, trade.steps) == (True, "heavy_loss", [])
-    assert trade.answer["sellBack"]["roundTripLossBps"] < 300
-    assert trade.answer["check"]["verdict"]["code"] == "thin_pool"
 
 
 # --- venues and trips ------------------------------------------------------------------------------
