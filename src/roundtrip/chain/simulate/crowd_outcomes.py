@@ -193,7 +193,11 @@ def read_attempts(
         held_raw = given_raw * main.received_raw // main.given_raw
     # What the token gives back in the sale itself, as reflection does, was sold: it came to the venue.
     came = venue_amounts(sell, trader.place, trader.setting)
-    sold = max(held_raw - left, 0 if came is None else min(raw, came.token_raw))
+    came_raw = 0 if came is None else min(raw, came.token_raw)
+    if not main.given_raw and len(made) == 1:
+        # Alone it gets more than among others.
+        held_raw = max(held_raw, left + came_raw)
+    sold = max(held_raw - left, came_raw)
     # What later sells took is not this one's.
     sold = min(raw, sold) if len(made) > 1 else sold
     wallet = trader.wallet

@@ -380,6 +380,18 @@ def test_alone_the_first_sell_that_succeeds_counts(first: int) -> None:
     assert alone(alone_results(*sells)) == expected
 
 
+def test_alone_more_may_arrive_than_among_others() -> None:
+    """Where nothing says what the main wallet kept of what the venue gave."""
+    of, results = replace(trader(), label="alone"), alone_results(traded(WETH, GIVEN, 10**17, SELL_GAS))
+    results["alone-token"] = did(GIVEN // 10)
+    actual = read_attempts(results, of, ATTEMPTS[:1], replace(LIKE_MAIN, given_raw=0), GIVEN)
+    assert isinstance(actual, Sold)
+    assert (actual.held_raw, actual.sold_raw) == (GIVEN + GIVEN // 10, GIVEN)
+    kept = read_attempts(results, of, ATTEMPTS[:1], LIKE_MAIN, GIVEN)
+    assert isinstance(kept, Sold)
+    assert kept.held_raw == GIVEN
+
+
 def test_alone_the_last_refusal_stays() -> None:
     last = refused(error_string("never"), gas=5)
     assert alone(alone_results(SAYS_NO, SAYS_NO, last)) == RefusedCall("sell", "never", 5)
