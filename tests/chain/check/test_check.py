@@ -6,7 +6,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Crowd, CrowdSale, Evidence, Sold
+from roundtrip.domain.check.evidence import Crowd, CrowdSale, Evidence, HookCarry, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
@@ -120,6 +120,14 @@ async def test_a_check_that_finds_nothing_to_sell_takes_one_trip(ctx: Context, b
     answered = await check(ctx, CheckParams(built.tokens["no_pool"]))
     assert answered.meter is not None
     assert answered.meter.trips == 1
+
+
+async def test_what_a_hook_keeps_is_told_from_what_the_token_takes(ctx: Context, built: Built) -> None:
+    """Past the pool all of the tokens arrive: the tenth that is missing in a trade is the hook's."""
+    evidence = await gather_evidence(ctx, Address(built.tokens["hook_takes_tenth"]), Meter())
+    (carried,) = (venue.carried for venue in evidence.venues)
+    assert isinstance(carried, HookCarry)
+    assert carried.moved_raw == carried.arrived_raw == carried.received_raw > 0
 
 
 async def test_kept_evidence_gives_the_verdict_again(ctx: Context, built: Built) -> None:

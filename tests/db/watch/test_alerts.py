@@ -267,11 +267,12 @@ async def test_what_is_old_goes_and_what_was_undone_goes(ground: AlertGround) ->
     await ground.forked(100, [buys()])
     await ground.read()
     later = datetime.fromtimestamp(NOW_S + 1, UTC)
+    messages = "SELECT count(*) FROM accounts.delivery"
     assert not await alerts.forget(ground.index, NOW)
-    assert len(await ground.rows("true")) == 2
+    assert (len(await ground.rows("true")), await ground.index.fetchval(messages)) == (2, 3)
     assert not await alerts.forget(ground.index, later)
     assert await ground.rows("true") == []
-    assert await ground.index.fetchval("SELECT count(*) FROM accounts.delivery") == 0
+    assert await ground.index.fetchval(messages) == 0
     await ground.block(after_s=DAY_S + 2)
     await ground.read()
     # The older one is undone; of this one nobody was told yet.
@@ -302,6 +303,16 @@ async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_
     await ground.read()
     await alert_cursor.forget(ground.index)
     assert await ground.index.fetchval("SELECT count(*) FROM facts.rewound") == 0
+
+
+async def test_what_is_counted_again_begins_with_the_newest_block_before_it(ground: AlertGround) -> None:
+    before = ground.head()
+    for _ in range(2):
+        block = (await ground.block(after_s=30)).ref
+        newest = await alert_cursor.block_before(ground.index, block.timestamp_s)
+        assert newest == (before.number, before.timestamp_s)
+        before = block
+    assert await alert_cursor.block_before(ground.index, 0) == alert_cursor.BEFORE_ALL
 
 
 async def test_all_that_is_watched_is_read_in_pieces(

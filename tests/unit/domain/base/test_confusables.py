@@ -50,6 +50,12 @@ def test_a_long_text_has_bounded_readings() -> None:
     assert "ii0iei".replace("e", "o") * 10 in readings
 
 
+def test_as_many_readings_as_are_allowed_are_all_read() -> None:
+    """Eight letters of two readings each are 256; a ninth is one too many, and all are read as the same."""
+    assert len(list_readings("I" * 8)) == _MAX_READINGS
+    assert list_readings("I" * 9) == {"i" * 9, "l" * 9}
+
+
 def test_each_character_looks_like_one_text_that_is_ascii() -> None:
     characters = [character for group in CONFUSABLES.values() for character in group]
     assert len(characters) == len(set(characters)) > 400
