@@ -52,7 +52,7 @@ def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
     level ok, nor where a sell loses much more there."""
     cheapest = found[cheapest_of(found, slack_bps)]
     if sells(cheapest, slack_bps):
-        lost_bps = _fees_bps(cheapest, slack_bps) + slack_bps
+        lost_bps = _tax_bps(cheapest, slack_bps) + slack_bps
         is_dear = lost_bps >= WARN_BPS
         return [
             replace(
@@ -60,7 +60,7 @@ def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
                 exit_bps=0,
                 beside_trap=is_dear
                 and met.size is not None
-                and lost_bps > _fees_bps(met, slack_bps) + CROWD_MARGIN_BPS,
+                and lost_bps > _tax_bps(met, slack_bps) + CROWD_MARGIN_BPS,
             )
             for met in found
         ]
@@ -77,7 +77,7 @@ def cheapest_of(found: list[Met], slack_bps: int = 0) -> int:
     def key(number: int) -> tuple[bool, bool, int]:
         met = found[number]
         takes = sells(met, slack_bps)
-        return takes, not takes or _fees_bps(met, slack_bps) + slack_bps < WARN_BPS, -met.brought_raw
+        return takes, not takes or _tax_bps(met, slack_bps) + slack_bps < WARN_BPS, -met.brought_raw
 
     return min(equal, key=key)
 
@@ -161,6 +161,12 @@ def _fees_bps(met: Met, slack_bps: int) -> int:
         counted += _best_pieces([met.parts.get(way) for way in ways])
     losses = [sale.loss_bps() for sale in counted if sale is not None and _enough(sale, slack_bps)]
     return max([met.small_loss_bps or 0, *losses])
+
+
+def _tax_bps(met: Met, slack_bps: int) -> int:
+    """What the token takes of it, apart from what the pool keeps."""
+    keep = _kept_by_hook(met, 0) if met.pool.hook else keep_bps(met.pool.fee_pips)
+    return max(0, _fees_bps(met, slack_bps) - keep)
 
 
 def _best_pieces(ways: list[Sale | None]) -> list[Sale | None]:

@@ -205,7 +205,7 @@ async def test_a_tax_in_the_pool_that_brings_most_is_warned_of(rpc: SyncRpc, bui
     assert sale is not None
     assert sale.loss_bps() > 9000
     assert (trial.said, trial.best) == (("ok", "warn"), small.pool), trial.story()
-    assert "; a round trip loses 90." in trial.text, trial.story()
+    assert "; the token takes 89." in trial.text, trial.story()
     assert trial.agrees(), trial.story()
 
 

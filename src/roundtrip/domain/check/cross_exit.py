@@ -2,8 +2,8 @@
 
 A token whose cheapest pool refuses sells may have another pool that takes back only what was bought in it, at
 any price, out of the buyer's own money. That is no exit. So where the cheapest venue refuses the sell, tokens
-bought there are sold on the other venues, and the loss counts as theirs. Where it takes the sell and keeps
-much of it, the losses of the other venues stay, and the verdict says so.
+bought there are sold on the other venues, and the loss counts as theirs. Where it takes the sell and the
+token takes much of it, the losses of the other venues stay, and the verdict says so.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from roundtrip.domain.base.types import BPS
 from .evidence import CellOutcome, Evidence, MarketRates, Missing, Sold, VenueEvidence
 from .price import quote_in_wei
 from .sales import loss_bps
-from .venue_code import fee_like_bps, takes_sells, tie_order
+from .venue_code import parts, takes_sells, tie_order
 from .venue_reading import VenueReading
 
 _UNSURE = Missing("node", "it is unknown whether it sells on the cheapest pool")
@@ -58,8 +58,8 @@ def cheapest_of(
     """The number of the venue where a buy brings most; None: nothing was bought.
 
     Amounts within 0.01 % are equal, since a router may choose either: of these one that refuses sells comes
-    first, then one of which it is not known, then one where a sell loses so much that it is warned of, then
-    the larger amount, and last the fixed order of equal ones.
+    first, then one of which it is not known, then one where the token takes so much that it is warned of,
+    then the larger amount, and last the fixed order of equal ones.
     """
     bought = {
         number: reading.brought_raw for number, reading in enumerate(readings) if reading.status == "bought"
@@ -70,7 +70,7 @@ def cheapest_of(
 
     def key(number: int) -> tuple[int, int, int]:
         sells = _sells(readings[number], policy)
-        is_dear = sells is True and fee_like_bps(readings[number], policy) >= policy.warn_loss_bps
+        is_dear = sells is True and parts(readings[number], policy).tax_bps >= policy.warn_loss_bps
         worst_first = 0 if sells is False else 2 if is_dear else 3 if sells is True else 1
         return worst_first, -bought[number], order[number]
 
@@ -90,12 +90,13 @@ def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:
 
 
 def _may_lose_more(cheapest: VenueReading, other: VenueReading, policy: Policy) -> bool:
-    """Whether a sell on the cheapest venue loses so much that it is warned of, and much more than on the
-    other, or may."""
-    lost_bps = fee_like_bps(cheapest, policy)
+    """Whether the token takes so much of a round trip on the cheapest venue that it is warned of, and much
+    more than on the other, or may. What the venue itself keeps does not count: any stranger can open a pool
+    with a toll."""
+    lost_bps = parts(cheapest, policy).tax_bps
     figures = (*cheapest.whole_sells(), *cheapest.nearly_sells(), cheapest.fees_bps, cheapest.first_tax_bps)
     return any(isinstance(figure, Missing) for figure in figures) or (
-        lost_bps >= policy.warn_loss_bps and lost_bps > fee_like_bps(other, policy) + policy.crowd_margin_bps
+        lost_bps >= policy.warn_loss_bps and lost_bps > parts(other, policy).tax_bps + policy.crowd_margin_bps
     )
 
 

@@ -166,9 +166,9 @@ def _trap_beside_text(
     venue, trap = evidence.venues[reading.trap_beside].venue, readings[reading.trap_beside]
     pool = venue.pool or venue.pool_id
     if takes_sells(trap, policy):
-        lost_bps = fee_like_bps(trap, policy)
-        loses = f"loses {format_percent(lost_bps)}" if lost_bps >= policy.warn_loss_bps else "may lose more"
-        return f"; a round trip {loses} in another pool, where a buy brings most: {pool}"
+        lost_bps = parts(trap, policy).tax_bps
+        takes = f"takes {format_percent(lost_bps)}" if lost_bps >= policy.warn_loss_bps else "may take more"
+        return f"; the token {takes} of a round trip in another pool, where a buy brings most: {pool}"
     beside = f"; another pool, where a buy brings most, takes no sell: {pool}"
     large_bps = reading.cross_venue_large_loss_bps
     if large_bps is None or large_bps < policy.warn_loss_bps:

@@ -105,7 +105,7 @@ def test_where_the_cheapest_pool_takes_the_sell_nobody_needs_a_way_out() -> None
 
 @pytest.mark.parametrize(
     ("dear_bps", "says"),
-    [(1600, "loses 16.00 %"), (9000, "loses 90.00 %"), (1400, None), (NODE, "may lose more")],
+    [(1600, "takes 15.40 %"), (9000, "takes 89.40 %"), (1400, None), (NODE, "may take more")],
 )
 def test_a_loss_where_a_buy_brings_most_is_warned_of(dear_bps: int | Missing, says: str | None) -> None:
     taxed = venue(cells(dear_bps)) if isinstance(dear_bps, int) else venue(cells(hour=dear_bps))
@@ -115,8 +115,15 @@ def test_a_loss_where_a_buy_brings_most_is_warned_of(dear_bps: int | Missing, sa
         if says is None:
             assert "another pool" not in verdict.text
         else:
-            text = f"; a round trip {says} in another pool, where a buy brings most: {beside.venue.pool}."
-            assert text in verdict.text
+            where = f"in another pool, where a buy brings most: {beside.venue.pool}."
+            assert f"; the token {says} of a round trip {where}" in verdict.text
+
+
+def test_a_strangers_pool_with_a_toll_that_sells_cheap_is_not_warned_of() -> None:
+    toll = venue(cells(9900))
+    toll = cheaper(replace(toll, venue=replace(toll.venue, fee_pips=900_000)), 2)
+    verdict = judge(evidence(toll, replace(venue(), crossed=None)), POLICY).verdict
+    assert (verdict.code, verdict.level) == ("ok", "ok")
 
 
 def test_a_token_with_a_tax_in_each_pool_is_judged_by_it() -> None:
