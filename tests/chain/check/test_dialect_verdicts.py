@@ -331,6 +331,7 @@ async def test_one_simulation_is_not_run_or_all_from_it_on(
         await verdict_and_venues(ctx, built.tokens[key])
         total = node.simulations
         for n in range(total):
+            await ctx.heads.refresh()
             node.simulations = 0
             node.refuses = lambda nth, n=n: nth >= n if from_then_on else nth == n  # type: ignore[misc]
             evidence = await gather_evidence(ctx, Address(built.tokens[key]), Meter())
