@@ -65,10 +65,9 @@ def main() -> None:
 
 def run(name: str, arguments: list[str]) -> int:
     """Runs one of ``MODULES``; returns its exit code. Exits with 64: the arguments are wrong."""
-    command: Callable[[list[str]], int] = getattr(
-        import_module(f"roundtrip.cli.{MODULES[name]}"), f"run_{name}"
-    )
     try:
+        module = import_module(f"roundtrip.cli.{MODULES[name]}")
+        command: Callable[[list[str]], int] = getattr(module, f"run_{name}")
         return command(arguments)
     except KeyboardInterrupt:
         return EXIT_CODES["unknown"]

@@ -252,7 +252,7 @@ _MAX_RUNS = 3
 
 @dataclass(frozen=True, slots=True)
 class WalletRun:
-    """A run with all its assets read, and the calls as they were sent."""
+    """A run with all its assets read, or Missing, and the calls as they were sent."""
 
     single: SingleRun
     calls: WalletCalls
@@ -285,16 +285,17 @@ async def run_watched(
         chosen, calls = _first_through(runs, variants)
         wider = _widen(case, look, *(run for run in runs if run.through()))
         if wider is look:
-            break
+            return WalletRun(chosen, calls, look)
         look = wider
-    return WalletRun(chosen, calls, look)
+    # Each run touched something that it did not read, the last one, too.
+    return WalletRun(replace(chosen, ran=TOO_MANY_ASSETS), calls, look)
 
 
 _MAX_READS_TOGETHER = 24
 
 
 def _requests(calls: list[RpcCall], look: AssetsToWatch) -> list[list[RpcCall]]:
-    """Sends runs with many reads as separate requests: together they exceed a megabyte."""
+    """The calls by requests: one each for runs with many reads, which together exceed a megabyte."""
     reads_much = len(look.watched.tokens) + len(look.watched.pairs) > _MAX_READS_TOGETHER
     return [[call] for call in calls] if reads_much else [calls]
 
