@@ -30,7 +30,7 @@ class ArgumentReader(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.format_usage()}roundtrip: {message}\n")
 
     def add_node(self) -> None:
-        """Adds the options of the node and its network."""
+        """Adds the options of the node, of its network, and of the answer's form."""
         self.add_argument(
             "--rpc", metavar="URL",
             help="the URL of a node that answers eth_simulateV1; left out: the network's own",

@@ -32,6 +32,7 @@ from .judging import ArgumentReader, worst_exit
 
 _EPILOG = "Exit code: 0 ok, 1 warn, 2 danger, 3 unknown, 64 wrong arguments."
 _LONGEST = 4000
+"""Characters of a printed line."""
 
 
 def read_simulate() -> ArgumentReader:
@@ -81,7 +82,7 @@ def read_prepare() -> ArgumentReader:
     reader = ArgumentReader(
         "roundtrip prepare",
         description="Writes a trade for your wallet to sign, simulated before. Nothing is signed or sent.",
-        epilog=_EPILOG + " roundtrip verify-trade proves the answer of --json.",
+        epilog=_EPILOG + " A refused trade: 2 or 3. roundtrip verify-trade proves the answer of --json.",
     )
     reader.add_argument("side", choices=("buy", "sell"))
     reader.add_argument("token", metavar="TOKEN", help="the token's address")

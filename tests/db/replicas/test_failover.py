@@ -151,9 +151,9 @@ async def test_nothing_acknowledged_is_lost_when_the_primary_dies() -> None:
             tasks += [group.create_task(one.run()) for one in writing.values()]
             await asyncio.gather(*(one.until(BEFORE) for one in writing.values()))
             promoted = await fail_over(servers)
-            at_death = {kind: len(one.done) for kind, one in writing.items()}
+            at_promotion = {kind: len(one.done) for kind, one in writing.items()}
             ground.feed.say(30)
-            await asyncio.gather(*(one.until(at_death[kind] + AFTER) for kind, one in writing.items()))
+            await asyncio.gather(*(one.until(at_promotion[kind] + AFTER) for kind, one in writing.items()))
             async with connected(promoted.dsn) as connection:
                 ground.index = connection
                 async with asyncio.timeout(WAIT_S):

@@ -16,8 +16,8 @@ from .spans import BlockRead, asks_too_much, read_span
 
 
 class ForkSeen(NodeFault):
-    """Block ``number`` does not follow the last yielded block: the chain was reorganised, and yielded blocks
-    may be gone."""
+    """Block ``number`` does not follow the last yielded block, or at first the given parent: the chain was
+    reorganised, and yielded blocks may be gone."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"the node's block {number} does not follow the block read before it")

@@ -15,7 +15,7 @@ NEWEST = 512
 
 @dataclass(slots=True)
 class Durations:
-    """``counts``: since the process began, by bucket, the last without a bound; ``total_s``: their sum.
+    """``counts``: since the process began, by bucket, the last without a bound; ``total_s``: of all of them.
     Quantiles are of the newest only, to show the current state."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
@@ -68,7 +68,7 @@ class Measures:
         self.of(metric, name, ended).observe(took_s)
 
     def of(self, metric: str, name: str, ended: str) -> Durations:
-        """The durations of a label so far."""
+        """The durations of a label so far; a new label is registered."""
         label = (metric, name, ended)
         durations = self._by_label.get(label)
         if durations is None:
@@ -95,7 +95,7 @@ class Measures:
         self._gauges[metric, label] = read
 
     def read_gauges(self) -> Iterator[tuple[str, str, int]]:
-        """Each gauge: its name, its label, its value."""
+        """Each gauge whose value is known: its name, its label, its value."""
         for (metric, label), read in sorted(self._gauges.items()):
             value = read()
             if value is not None:

@@ -118,7 +118,7 @@ def _combine(outcomes: list[frozenset[VenueOutlook]], order: tuple[int, ...]) ->
 
 
 def _weakest_rank(outlooks: frozenset[VenueOutlook]) -> Rank | None:
-    """The worst rank that the venue may have; None: it may refuse the sell."""
+    """The worst rank that the venue may have; None: it may refuse the sell, or the buy."""
     ranks = [outlook.rank for outlook in outlooks]
     return None if None in ranks else max(rank for rank in ranks if rank is not None)
 

@@ -25,6 +25,7 @@ sys.stdout.buffer.write(bytes(png))
 _FONTS = ("dejavu-fonts-ttf/ttf/DejaVuSans.ttf", "dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf")
 _MAX_S = 10.0
 _MAX_WAITING = 16
+"""Callers at once, with the one whose picture is drawn."""
 _MAX_KEPT = 256
 """Pictures of 20 to 60 KB."""
 _BEGINNING = b"\x89PNG\r\n\x1a\n"
@@ -36,7 +37,8 @@ def font_files(libraries: Path) -> list[Path]:
 
 
 def draw_picture(svg: str, fonts: tuple[str, ...]) -> bytes:
-    """The picture as PNG. Blocks for some two tenths of a second. Raises ServiceFull (busy)."""
+    """The picture as PNG. Blocks for some two tenths of a second. Raises ServiceFull (busy), whatever the
+    cause."""
     try:
         process = subprocess.run(
             [sys.executable, "-I", "-c", _PROGRAM, *fonts],

@@ -150,7 +150,8 @@ class SingleRun:
         return isinstance(self.ran, RunResult) and not self.ran.has_reverted()
 
     def proven(self, look: AssetsToWatch) -> RunResult | Missing:
-        """The run; Missing where an asset or allowance that it touches was not read."""
+        """The run with the items that it moved; Missing where an asset or allowance that it touches was not
+        read. A run that failed moves nothing, and is returned as it is."""
         result, hints = self.ran, self.hints
         if isinstance(result, Missing) or result.has_reverted():
             return result
@@ -218,8 +219,8 @@ async def _with_more_gas(
 
 
 async def _touched_by_costly_calls(case: WalletCase, ran: RunResult) -> tuple[Address, ...] | None:
-    """The contracts that calls touch which use more gas than their access lists had. None: the gas budget is
-    spent."""
+    """The contracts that calls touch which use more than two thirds of the gas that their access lists had.
+    None: the gas budget is spent."""
     min_gas = case.first_gas() * 2 // 3
     pairs = zip(case.calls, ran.calls, strict=True)
     costly = [(call, outcome.gas_used) for call, outcome in pairs if outcome.gas_used > min_gas]
@@ -341,7 +342,7 @@ def sent_elsewhere_wei(calls: tuple[Call, ...], result: RunResult) -> int:
 
 
 def same_effects(first: RunResult, second: RunResult) -> bool:
-    """True when both runs moved and allowed the same."""
+    """True when in both runs the same calls succeeded, moved and allowed the same."""
 
     def effects(ran: RunResult) -> object:
         oks = tuple(call.ok for call in ran.calls)
@@ -384,7 +385,8 @@ class _AccessList(msgspec.Struct, rename="camel"):
 
 
 def _touched_contracts(answer: msgspec.Raw | RpcError) -> tuple[Address, ...]:
-    """The contracts that a call touches, alone on the pinned state; empty from nodes without access lists."""
+    """The contracts that a call touches, alone on the pinned state; empty where the node
+    answers no access list, or none that can be read."""
     if isinstance(answer, RpcError):
         return ()
     try:
