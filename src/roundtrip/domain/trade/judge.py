@@ -449,8 +449,9 @@ class TradeOutcome:
     warned: bool = False
 
     def level(self) -> Level:
-        """The level of the code, of the token that decided, and of the calls themselves."""
-        return level_of(self.code, self.decided, self.warned)
+        """The level of the code, of the token that decided, and of the calls themselves. A loss that is not
+        known is no pass."""
+        return level_of(self.code, self.decided, self.warned or self.unpriced)
 
 
 def level_of(code: str, finding: ExitFinding | None, warned: bool = False) -> Level:

@@ -76,7 +76,9 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
         is_lossy = final.lost_bps is not None and code_of_loss(final.lost_bps, policy) != "ok"
         less = f", worth {format_percent(final.lost_bps or 0)} less than what it spends" if is_lossy else ""
         way = f" {trade_text.by_second_route(venue.traits.second_route)}" if builder.second_route else ""
-        return f"It goes through and brings {arrived}{less}{impact}.{way}"
+        unknown = " What it sells has no known price, so we do not know what it loses."
+        unknown = unknown if final.lost_bps is None else ""
+        return f"It goes through and brings {arrived}{less}{impact}.{way}{unknown}"
     is_same = refused in (None, finding.code)
     if is_same:
         text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)

@@ -50,32 +50,43 @@ async def find_sending_fault(
 
 
 def compare_nonces(nonces: Sequence[int | None], following: int) -> SendingFault | None:
-    """The first nonce that does not come next. ``following``: the wallet's next nonce; each call takes
-    one."""
+    """The first nonce that the chain refuses; else the first that does not come next. ``following``: the
+    wallet's next nonce; each call takes one, in their order."""
+    faults, used = [], -1
     for number, nonce in enumerate(nonces):
         turn = following + number
-        if nonce is None or nonce == turn:
+        if nonce is None:
             continue
         differs = f"{_whose('nonce', number, nonces)} is {nonce:,}, but {turn:,} comes next"
-        if nonce < turn:
-            return SendingFault(number, f"{differs}: the chain refuses a nonce that is used.", True)
-        return SendingFault(number, f"{differs}: it waits until the wallet has used the nonces before it.")
-    return None
+        if nonce < turn or nonce <= used:
+            faults.append(SendingFault(number, f"{differs}: the chain refuses a nonce that is used.", True))
+        elif nonce > turn:
+            waits = f"{differs}: it waits until the wallet has used the nonces before it."
+            faults.append(SendingFault(number, waits))
+        used = max(used, nonce)
+    return _gravest(faults)
 
 
 def compare_fees(fees: Sequence[OwnFees | None], base_fee_wei: int) -> SendingFault | None:
-    """The first fee that is too low, or below its own tip."""
+    """The first fee below its own tip, which the chain refuses; else the first below the base fee."""
+    faults = []
     for number, own in enumerate(fees):
         if own is None or own.most_wei is None:
             continue
         most = f"{_whose('highest fee', number, fees)} is {format_gas_price(own.most_wei)} for a unit of gas"
         if own.tip_wei is not None and own.tip_wei > own.most_wei:
             tip = format_gas_price(own.tip_wei)
-            return SendingFault(number, f"{most}, below its tip of {tip}: the chain refuses that.", True)
-        if own.most_wei < base_fee_wei:
+            text = f"{most}, below its tip of {tip}: the chain refuses that."
+            faults.append(SendingFault(number, text, True))
+        elif own.most_wei < base_fee_wei:
             base = format_gas_price(base_fee_wei)
-            return SendingFault(number, f"{most}, below the base fee of {base}: it waits until that falls.")
-    return None
+            text = f"{most}, below the base fee of {base}: it waits until that falls."
+            faults.append(SendingFault(number, text))
+    return _gravest(faults)
+
+
+def _gravest(faults: Sequence[SendingFault]) -> SendingFault | None:
+    return min(faults, key=lambda fault: not fault.is_refused, default=None)
 
 
 def _whose(what: str, number: int, every: Sequence[object]) -> str:

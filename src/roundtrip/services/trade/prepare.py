@@ -447,7 +447,9 @@ def _verdict(
             sentences.append(_ADVISORY)
         if checked.verdict.level == "danger":
             sentences.append(f"A check of the token says: {checked.verdict.text}")
-    return TradeVerdict(code, level_of(code, final.exit), " ".join(sentences))  # type: ignore[arg-type]
+    is_unpriced = builder.side == "sell" and final.lost_bps is None
+    level = level_of(code, final.exit, is_unpriced)
+    return TradeVerdict(code, level, " ".join(sentences))  # type: ignore[arg-type]
 
 
 def _cost_sentences(builder: TradeBuilder, final: FinalRun, checked: ShortCheck) -> list[str]:

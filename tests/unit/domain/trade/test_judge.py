@@ -271,7 +271,7 @@ def test_an_approval_is_warned_of_unless_its_spender_is_known(raw: int | None) -
             ((), set(), "ok"),
         ):
             calls = ran(allowances=allowances)
-            outcome = judge_trade(calls, exits, TRADED, POLICY, frozenset(known))
+            outcome = judge_trade(calls, exits, replace(TRADED, lost_bps=60), POLICY, frozenset(known))
             assert (outcome.code, outcome.level()) == ("ok", level)
 
 
@@ -424,7 +424,7 @@ def test_money_changed_into_money_has_the_same_lines(lost_bps: int, expected: st
 def test_a_loss_that_nobody_knows_is_said_and_not_passed_over() -> None:
     """What is sold for money may be worth anything."""
     unknown = judge_trade(ran(), (), WalletChanges(True, True), POLICY)
-    assert (unknown.code, unknown.unpriced) == ("ok", True)
+    assert (unknown.code, unknown.unpriced, unknown.level()) == ("ok", True, "warn")
     assert "no known price" in sentence(unknown, ran(), None, POLICY)
     for changed in (
         WalletChanges(True, True, lost_bps=60),

@@ -96,6 +96,19 @@ def test_a_nonce_out_of_turn_is_said(nonces: tuple[int | None, ...], fault: Send
     assert compare_nonces(nonces, 4) == fault
 
 
+@pytest.mark.parametrize(("nonces", "refused"), [((9, 0), 1), ((9, 9), 1), ((5, 4), 1), ((None, 3), 1)])
+def test_a_refused_nonce_comes_before_one_that_waits(nonces: tuple[int | None, ...], refused: int) -> None:
+    fault = compare_nonces(nonces, 4)
+    assert fault is not None
+    assert (fault.number, fault.is_refused) == (refused, True)
+
+
+def test_a_refused_fee_comes_before_one_that_waits() -> None:
+    fault = compare_fees((OwnFees(1, None), OwnFees(10**9, 2 * 10**9)), 10**9)
+    assert fault is not None
+    assert (fault.number, fault.is_refused) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("fees", "fault"),
     [
