@@ -891,7 +891,7 @@ export interface components {
             readonly block: number;
             /** @description When. */
             readonly checkedAt: string;
-            /** @description null: there is no liquidity in range. */
+            /** @description null: we know of no liquidity in its pools. */
             readonly totals: components["schemas"]["LiquidityTotals"] | null;
             /** @description null: nobody is known who can withdraw any now, in or out of range. */
             readonly ifItLeft: components["schemas"]["ExitAfterLeaving"] | null;

@@ -1587,7 +1587,7 @@ class Liquidity(Struct, kw_only=True):
     """When."""
 
     totals: LiquidityTotals | None
-    """null: there is no liquidity in range."""
+    """null: we know of no liquidity in its pools."""
 
     if_it_left: ExitAfterLeaving | None = field(name='ifItLeft')
     """null: nobody is known who can withdraw any now, in or out of range."""
