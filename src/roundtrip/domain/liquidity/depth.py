@@ -175,7 +175,7 @@ class TokenDepth:
 
     def is_out_of_range(self) -> bool:
         """True where the price of none of the pools is within a position."""
-        return not any(pool.worth_wei or pool.liquidity for pool in self.pools)
+        return _are_out_of_range(self.pools)
 
     def free_parties(self) -> tuple[Party, ...]:
         """Wallets that can withdraw something now that is active or holds money, the largest first, with all
@@ -206,16 +206,28 @@ class TokenDepth:
         return sum(pool.worth_of(held) for pool, held in positions) * BPS // max(1, whole_wei)
 
 
+def _are_out_of_range(pools: Iterable[PoolDepth]) -> bool:
+    return not any(pool.worth_wei or pool.liquidity for pool in pools)
+
+
+def _idle_totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
+    """The totals where nothing is in range, by the liquidity of the known positions. What is kept counts
+    as unknown: no liquidity in range tells whether positions are missing."""
+    parts: dict[HeldBy, int] = dict.fromkeys(HELD_BY, 0)
+    for held in (held for pool in pools for held in pool.positions):
+        is_kept = held.held_by in ("burned", "locked", "launchpad")
+        parts["unknown" if is_kept else held.held_by] += held.position.liquidity
+    whole = sum(parts.values())
+    if not whole and any(pool.is_curve for pool in pools):
+        return parts | {"launchpad": BPS}
+    return {status: part * BPS // max(1, whole) for status, part in parts.items()}
+
+
 def _totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
+    if _are_out_of_range(pools):
+        return _idle_totals_bps(pools)
     whole_wei = sum(pool.worth_wei or 0 for pool in pools)
     parts_wei: dict[HeldBy, int] = dict.fromkeys(HELD_BY, 0)
-    if not any(pool.worth_wei or pool.liquidity for pool in pools):
-        for held in (held for pool in pools for held in pool.positions):
-            parts_wei[held.held_by] += held.position.liquidity
-        if any(pool.is_curve for pool in pools):
-            parts_wei["launchpad"] += max(1, sum(parts_wei.values()))
-        whole_wei = sum(parts_wei.values())
-        return {status: part * BPS // max(1, whole_wei) for status, part in parts_wei.items()}
     for pool in pools:
         if pool.is_curve:
             parts_wei["launchpad"] += pool.worth_wei or 0

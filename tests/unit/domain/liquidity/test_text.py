@@ -135,6 +135,14 @@ def test_who_can_withdraw_what_is_out_of_range_is_said() -> None:
     assert describe(depth, _exit(depth, 10_000), {_WALLET: ("deployer",)}) == (
         "One wallet, the deployer's, can withdraw 75.00 % of the liquidity at any moment; you would then get "
         "0.00 % of your money back.",
+        "We could not find out who can withdraw 25.00 % of its liquidity: this is no pass.",
         "None of it is in range at the price now: the next trade may reach it.",
-        "25.00 % of the liquidity is at a burn address.",
+    )
+
+
+def test_what_is_kept_out_of_range_is_no_pass() -> None:
+    """A position that the index does not know may lie beside it."""
+    depth = TokenDepth.of([pool(0, 0, held(10, "burned", is_active=False))])
+    assert describe(depth, None, {})[0] == (
+        "We could not find out who can withdraw 100.00 % of its liquidity: this is no pass."
     )
