@@ -52,18 +52,20 @@ async def find_sending_fault(
 def compare_nonces(nonces: Sequence[int | None], following: int) -> SendingFault | None:
     """The first nonce that the chain refuses; else the first that does not come next. ``following``: the
     wallet's next nonce; each call takes one, in their order."""
-    faults, used = [], -1
+    faults, used = [], set[int]()
     for number, nonce in enumerate(nonces):
         turn = following + number
         if nonce is None:
+            used.add(turn)
             continue
         differs = f"{_whose('nonce', number, nonces)} is {nonce:,}, but {turn:,} comes next"
-        if nonce < turn or nonce <= used:
+        if nonce < following or nonce in used:
             faults.append(SendingFault(number, f"{differs}: the chain refuses a nonce that is used.", True))
         elif nonce > turn:
             waits = f"{differs}: it waits until the wallet has used the nonces before it."
             faults.append(SendingFault(number, waits))
-        used = max(used, nonce)
+        # One before its turn stands after a call that waits, which is named.
+        used.add(nonce)
     return _gravest(faults)
 
 

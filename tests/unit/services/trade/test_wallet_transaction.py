@@ -96,11 +96,24 @@ def test_a_nonce_out_of_turn_is_said(nonces: tuple[int | None, ...], fault: Send
     assert compare_nonces(nonces, 4) == fault
 
 
-@pytest.mark.parametrize(("nonces", "refused"), [((9, 0), 1), ((9, 9), 1), ((5, 4), 1), ((None, 3), 1)])
+@pytest.mark.parametrize(("nonces", "refused"), [((9, 0), 1), ((9, 9), 1), ((None, 4), 1), ((None, 3), 1)])
 def test_a_refused_nonce_comes_before_one_that_waits(nonces: tuple[int | None, ...], refused: int) -> None:
     fault = compare_nonces(nonces, 4)
     assert fault is not None
     assert (fault.number, fault.is_refused) == (refused, True)
+
+
+def test_calls_in_another_order_than_their_nonces_are_not_refused() -> None:
+    first = compare_nonces((5, 4), 4)
+    assert first is not None
+    assert (first.number, first.is_refused) == (0, False)
+    assert compare_nonces((None, 6, 5), 3) == SendingFault(
+        1,
+        "The nonce of call 2 is 6, but 4 comes next: it waits until the wallet has used the nonces before it.",
+    )
+    assert compare_nonces((4, None, 5), 4) == SendingFault(
+        2, "The nonce of call 3 is 5, but 6 comes next: the chain refuses a nonce that is used.", True
+    )
 
 
 def test_a_refused_fee_comes_before_one_that_waits() -> None:
