@@ -109,7 +109,8 @@ def test_calls_in_another_order_than_their_nonces_are_not_refused() -> None:
     assert (first.number, first.is_refused) == (0, False)
     assert compare_nonces((None, 6, 5), 3) == SendingFault(
         1,
-        "The nonce of call 2 is 6, but 4 comes next: it waits until the wallet has used the nonces before it.",
+        "The nonce of call 2 is 6, but 4 comes next: it waits until the wallet has used the nonces before "
+        "it.",
     )
     assert compare_nonces((4, None, 5), 4) == SendingFault(
         2, "The nonce of call 3 is 5, but 6 comes next: the chain refuses a nonce that is used.", True
