@@ -91,6 +91,8 @@ struct Behaviours:
     # No sale until so many blocks after its last pool was filled, and none from so many on.
     opens_blocks: uint256
     closes_blocks: uint256
+    # No sale into another pool than the one where the wallet bought first.
+    tied: uint256
 
 
 # 10**27 is one.
@@ -109,6 +111,7 @@ growth: uint256
 received_at: HashMap[address, uint256]
 bought_at: HashMap[address, uint256]
 bought_in_block: HashMap[address, uint256]
+bought_from: HashMap[address, address]
 received_in_block: HashMap[address, uint256]
 sold_at: HashMap[address, uint256]
 sold_in_block: HashMap[address, uint256]
@@ -282,6 +285,8 @@ def _sell(source: address, to: address, amount: uint256):
     assert self.on.closed == 0, "sale closed"
     if self.on.shut_pool > 0:
         assert self.number_of_pool[to] != self.on.shut_pool, "pool is shut"
+    if self.on.tied > 0 and self.bought_in_block[source] > 0:
+        assert to == self.bought_from[source], "bought elsewhere"
     if self.on.code_refused == 1:
         assert not source.is_contract, "code"
     elif self.on.code_refused == 2:
@@ -308,6 +313,7 @@ def _note_receipt(source: address, to: address):
     if self._is_pool(source) and self.bought_in_block[to] == 0:
         self.bought_in_block[to] = block.number
         self.bought_at[to] = block.timestamp
+        self.bought_from[to] = source
     if self.on.max_wallet_raw > 0:
         held: uint256 = erc20.balanceOf[to] * self._index() // ONE
         assert held <= self.on.max_wallet_raw, "max wallet"

@@ -16,6 +16,7 @@ FIELDS = (
     "exact_approval", "silent", "bound", "reflected_bps", "again_tax_bps", "shut_hours", "most_gas_left",
     "buyers_only", "sale_gap_s", "sale_gap_blocks", "buy_gap_blocks", "sales_a_block", "code_refused",
     "code_tax_bps", "no_code_tax_bps", "shut_pool", "other_pool_tax_bps", "opens_blocks", "closes_blocks",
+    "tied",
 )  # fmt: skip
 """The fields of the contract's ``Behaviours``, in its order."""
 NOT_DRAWN = ("again_tax_bps",)
@@ -137,11 +138,11 @@ def _pools(draw: st.DrawFn) -> tuple[PoolPlan, ...]:
 
 @st.composite
 def _second_pools(draw: st.DrawFn) -> tuple[PoolPlan, ...]:
-    """A v3 pool, and one or two of another version, money, fee or size: a token tells them apart by address,
-    but for those of v4."""
+    """A v3 pool, and one or two of another version, money, fee, hook or size: a token tells them apart by
+    address, but for those of v4."""
     first = _Key(3, draw(st.sampled_from(("weth", "usdg"))), draw(st.sampled_from(_FEES_PIPS)))
     only_v3 = draw(st.booleans())
-    other = _USUAL.filter(lambda key: key != first and (key.version == 3 or not only_v3))
+    other = _KEYS.filter(lambda key: key != first and (key.version == 3 or not only_v3))
     others = draw(st.lists(other, min_size=1, max_size=2, unique=True))
     keys = draw(st.permutations([first, *others]))
     depths_milli = [draw(st.sampled_from((500, 1000, 5000, 20_000, 100_000, 1_000_000))) for _ in keys]
@@ -249,6 +250,7 @@ _VALUES: dict[str, st.SearchStrategy[int]] = {
     "other_pool_tax_bps": _TAXES,
     "opens_blocks": st.sampled_from((1, 8, NEVER_BLOCKS)),
     "closes_blocks": st.sampled_from((1, 8, NEVER_BLOCKS)),
+    "tied": _ON,
 }  # fmt: skip
 _SHORT_GAPS: dict[str, st.SearchStrategy[int]] = {
     # Ten sales in a day are 9,598 s apart, fifty 1,763 s.
@@ -306,7 +308,7 @@ _KINDS = (
 _FAMILIES = {
     "pace": ("sale_gap_s", "sale_gap_blocks", "buy_gap_blocks", "sales_a_block"),
     "code": ("code_refused", "code_tax_bps", "no_code_tax_bps"),
-    "second": ("shut_pool", "other_pool_tax_bps"),
+    "second": ("shut_pool", "other_pool_tax_bps", "tied", "tied"),
     "blocks": ("buy_gap_blocks", "opens_blocks", "closes_blocks"),
 }
 _BESIDE_FAMILY = (

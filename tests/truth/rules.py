@@ -49,18 +49,22 @@ def findings(found: list[Met]) -> set[Finding]:
 
 def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
     """What is lost on the way out counts where the cheapest pool does not take the sell. Then no pool is
-    level ok, nor where a sell loses much more there."""
+    level ok, nor where the token takes much more there, nor where much is lost there and on the way out."""
     cheapest = found[cheapest_of(found, slack_bps)]
     if sells(cheapest, slack_bps):
         lost_bps = _tax_bps(cheapest, slack_bps) + slack_bps
         is_dear = lost_bps >= WARN_BPS
+        has_toll = _fees_bps(cheapest, slack_bps) + slack_bps >= WARN_BPS
         return [
             replace(
                 met,
                 exit_bps=0,
-                beside_trap=is_dear
+                beside_trap=met is not cheapest
                 and met.size is not None
-                and lost_bps > _tax_bps(met, slack_bps) + CROWD_MARGIN_BPS,
+                and (
+                    (is_dear and lost_bps > _tax_bps(met, slack_bps) + CROWD_MARGIN_BPS)
+                    or (has_toll and met.exit_bps + slack_bps >= WARN_BPS)
+                ),
             )
             for met in found
         ]
@@ -74,10 +78,12 @@ def cheapest_of(found: list[Met], slack_bps: int = 0) -> int:
         return 0
     equal = [number for number, met in enumerate(found) if met.brought_raw * BPS >= most_raw * (BPS - 1)]
 
-    def key(number: int) -> tuple[bool, bool, int]:
+    def key(number: int) -> tuple[bool, int, int]:
         met = found[number]
         takes = sells(met, slack_bps)
-        return takes, not takes or _tax_bps(met, slack_bps) + slack_bps < WARN_BPS, -met.brought_raw
+        losses = _tax_bps(met, slack_bps), _fees_bps(met, slack_bps)
+        cheap = sum(loss_bps + slack_bps < WARN_BPS for loss_bps in losses) if takes else 0
+        return takes, cheap, -met.brought_raw
 
     return min(equal, key=key)
 

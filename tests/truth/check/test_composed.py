@@ -122,6 +122,9 @@ _REFLECTS_TO_ALL = (
 )
 _DEEP = '"pools":[[4,"eth",3000,100000,2400,60,""]]}'
 _SECOND = '"pools":[[3,"weth",500,100000,2400,null,""],[3,"usdg",10000,35000000,240,null,""]]}'
+_TOLL_BRINGS_MOST = (
+    '"pools":[[3,"weth",3000,100000,1000,null,""],[4,"eth",3000,100000,1200,60,"tenth_by_delta"]]}'
+)
 _DEEP_V4 = '"pools":[[3,"weth",3000,1000,24,null,""],[4,"eth",500,100000,2400,null,""]]}'
 _SHUT_NOW = f'{{"on":{{"shut_hours":14}},{_DEEP}'
 _SHUT_A_LITTLE = f'{{"on":{{"shut_hours":8}},{_DEEP}'
@@ -206,6 +209,20 @@ async def test_a_tax_in_the_pool_that_brings_most_is_warned_of(rpc: SyncRpc, bui
     assert sale.loss_bps() > 9000
     assert (trial.said, trial.best) == (("ok", "warn"), small.pool), trial.story()
     assert "; the token takes 89." in trial.text, trial.story()
+    assert trial.agrees(), trial.story()
+
+
+@pytest.mark.parametrize(("on", "said"), [('"tied":1', ("ok", "warn")), ("", ("ok", "ok"))])
+async def test_a_toll_where_a_buy_brings_most_is_warned_of_if_the_token_binds_its_buyers(
+    rpc: SyncRpc, built: Built, on: str, said: tuple[str, str]
+) -> None:
+    """A toll alone is a stranger's: who bought there sells in the fair pool."""
+    trial = await tried(rpc, built, parse(f'{{"on":{{{on}}},{_TOLL_BRINGS_MOST}'))
+    fair, toll = trial.met
+    assert toll.brought_raw > fair.brought_raw
+    assert (trial.said, trial.best) == (said, fair.pool), trial.story()
+    kept = "another pool, where a buy brings most, keeps 19."
+    assert (kept in trial.text) is (said == ("ok", "warn")), trial.story()
     assert trial.agrees(), trial.story()
 
 

@@ -2,8 +2,9 @@
 
 A token whose cheapest pool refuses sells may have another pool that takes back only what was bought in it, at
 any price, out of the buyer's own money. That is no exit. So where the cheapest venue refuses the sell, tokens
-bought there are sold on the other venues, and the loss counts as theirs. Where it takes the sell and the
-token takes much of it, the losses of the other venues stay, and the verdict says so.
+bought there are sold on the other venues, and the loss counts as theirs. Where it takes the sell and much is
+lost there, the losses of the other venues stay, and the verdict says so: if the token takes it, or if a pool
+with a toll does and the tokens do not sell elsewhere without such a loss.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from roundtrip.domain.base.types import BPS
 from .evidence import CellOutcome, Evidence, MarketRates, Missing, Sold, VenueEvidence
 from .price import quote_in_wei
 from .sales import loss_bps
-from .venue_code import parts, takes_sells, tie_order
+from .venue_code import fee_like_bps, parts, takes_sells, tie_order
 from .venue_reading import VenueReading
 
 _UNSURE = Missing("node", "it is unknown whether it sells on the cheapest pool")
@@ -32,7 +33,11 @@ def with_exits(
     if sells is True:
         return tuple(
             replace(reading, trap_beside=cheapest)
-            if number != cheapest and _may_lose_more(readings[cheapest], reading, policy)
+            if number != cheapest
+            and (
+                _may_lose_more(readings[cheapest], reading, policy)
+                or _is_bound_to_toll(evidence, cheapest, number, readings, policy)
+            )
             else reading
             for number, reading in enumerate(readings)
         )
@@ -58,8 +63,8 @@ def cheapest_of(
     """The number of the venue where a buy brings most; None: nothing was bought.
 
     Amounts within 0.01 % are equal, since a router may choose either: of these one that refuses sells comes
-    first, then one of which it is not known, then one where the token takes so much that it is warned of,
-    then the larger amount, and last the fixed order of equal ones.
+    first, then one of which it is not known, then one where the token takes so much that it is warned of, or
+    the pool does, then the larger amount, and last the fixed order of equal ones.
     """
     bought = {
         number: reading.brought_raw for number, reading in enumerate(readings) if reading.status == "bought"
@@ -70,8 +75,9 @@ def cheapest_of(
 
     def key(number: int) -> tuple[int, int, int]:
         sells = _sells(readings[number], policy)
-        is_dear = sells is True and parts(readings[number], policy).tax_bps >= policy.warn_loss_bps
-        worst_first = 0 if sells is False else 2 if is_dear else 3 if sells is True else 1
+        losses = parts(readings[number], policy).tax_bps, fee_like_bps(readings[number], policy)
+        cheap = sum(loss_bps < policy.warn_loss_bps for loss_bps in losses)
+        worst_first = 0 if sells is False else 2 + cheap if sells is True else 1
         return worst_first, -bought[number], order[number]
 
     return min((number for number in bought if bought[number] * BPS >= equal_raw), key=key)
@@ -98,6 +104,23 @@ def _may_lose_more(cheapest: VenueReading, other: VenueReading, policy: Policy) 
     return any(isinstance(figure, Missing) for figure in figures) or (
         lost_bps >= policy.warn_loss_bps and lost_bps > parts(other, policy).tax_bps + policy.crowd_margin_bps
     )
+
+
+def loses_much(reading: VenueReading, policy: Policy) -> bool:
+    """Whether so much of a round trip is lost on the venue, to the token or to the pool, that it is warned
+    of."""
+    return fee_like_bps(reading, policy) >= policy.warn_loss_bps
+
+
+def _is_bound_to_toll(
+    evidence: Evidence, cheapest: int, number: int, readings: Sequence[VenueReading], policy: Policy
+) -> bool:
+    """Whether what is bought on the cheapest venue, where much is lost, loses much on the other, too, or may:
+    then the toll is no stranger's doing, since the token or the pool keeps buyers from the fair venue."""
+    if not loses_much(readings[cheapest], policy) or readings[number].status != "bought":
+        return False
+    lost = _loss_bps(evidence, cheapest, number, evidence.venues[number].crossed, policy)
+    return isinstance(lost, Missing) or lost >= policy.warn_loss_bps
 
 
 def _loss_bps(

@@ -17,6 +17,7 @@ from .crowd_text import (
     trap_text,
     victims_text,
 )
+from .cross_exit import loses_much
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
 from .price import size_wei
 from .refusals import NO_REASON, POOL_GOT_LESS, REASON_WITHHELD, ROUTER_REASONS, TRANSFER_REFUSED
@@ -167,6 +168,13 @@ def _trap_beside_text(
     pool = venue.pool or venue.pool_id
     if takes_sells(trap, policy):
         lost_bps = parts(trap, policy).tax_bps
+        if lost_bps < policy.warn_loss_bps and loses_much(trap, policy):
+            may = "may lose" if isinstance(evidence.venues[index].crossed, Missing) else "loses"
+            kept = format_percent(fee_like_bps(trap, policy))
+            beside = (
+                f"; another pool, where a buy brings most, keeps {kept} of a round trip, and what it brings"
+            )
+            return f"{beside} {may} much here, too: {pool}"
         takes = f"takes {format_percent(lost_bps)}" if lost_bps >= policy.warn_loss_bps else "may take more"
         return f"; the token {takes} of a round trip in another pool, where a buy brings most: {pool}"
     beside = f"; another pool, where a buy brings most, takes no sell: {pool}"

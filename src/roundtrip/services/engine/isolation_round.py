@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roundtrip.chain.simulate.request import Plan
-from roundtrip.domain.check.cross_exit import cheapest_of
+from roundtrip.domain.check.cross_exit import cheapest_of, loses_much
 from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, Size, VenueEvidence
 from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
@@ -106,9 +106,12 @@ def _cross_plans(
     cheapest = cheapest_of(venues, readings, run.setting.market, run.means.policy)
     if cheapest is None:
         return {}
-    reading = readings[cheapest]
+    reading, policy = readings[cheapest], run.means.policy
     differs = reading.crowd is not None and reading.crowd.differing > 0
-    if takes_sells(reading, run.means.policy) and reading.inconsistent is False and not differs:
+    is_fair = (
+        takes_sells(reading, policy) and reading.inconsistent is False and not loses_much(reading, policy)
+    )
+    if is_fair and not differs:
         return {}
     sizes: tuple[Size | None, ...] = (None, "large") if trials[cheapest].completed_buy("large") else (None,)
     return {

@@ -119,11 +119,22 @@ def test_a_loss_where_a_buy_brings_most_is_warned_of(dear_bps: int | Missing, sa
             assert f"; the token {says} of a round trip {where}" in verdict.text
 
 
-def test_a_strangers_pool_with_a_toll_that_sells_cheap_is_not_warned_of() -> None:
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [(crossed(BPS), None), (crossed(8501), None), (None, None), (RefusedCall("buy", "no", 1), None),
+     (crossed(8500), "loses"), (RefusedCall("sell", "marked", 1), "loses"), (NODE, "may lose")],
+)  # fmt: skip
+@pytest.mark.parametrize(("times", "more_raw"), [(2, 0), (1, 0), (1, -1)])
+def test_a_toll_where_a_buy_brings_most_is_warned_of_if_tokens_are_bound_to_it(
+    outcome: CellOutcome | None, says: str | None, times: int, more_raw: int
+) -> None:
+    """Any stranger can open a pool with a toll: alone it is no fault of the token."""
     toll = venue(cells(9900))
-    toll = cheaper(replace(toll, venue=replace(toll.venue, fee_pips=900_000)), 2)
-    verdict = judge(evidence(toll, replace(venue(), crossed=None)), POLICY).verdict
-    assert (verdict.code, verdict.level) == ("ok", "ok")
+    toll = cheaper(replace(toll, venue=replace(toll.venue, fee_pips=900_000)), times, more_raw)
+    verdict = judge(evidence(toll, replace(venue(), crossed=outcome)), POLICY).verdict
+    assert (verdict.code, verdict.level) == ("ok", "ok" if says is None else "warn")
+    kept = "; another pool, where a buy brings most, keeps 99.00 % of a round trip, and what it brings"
+    assert (f"{kept} {says} much here, too: {toll.venue.pool}." in verdict.text) is (says is not None)
 
 
 def test_a_token_with_a_tax_in_each_pool_is_judged_by_it() -> None:
