@@ -8,6 +8,7 @@ from roundtrip.domain.base.router_codes import quote_reason
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import OtherPool, Venue
 
+from .cross_exit import loses_much
 from .crowd_text import (
     differing_text,
     larger_trade_text,
@@ -17,7 +18,6 @@ from .crowd_text import (
     trap_text,
     victims_text,
 )
-from .cross_exit import loses_much
 from .evidence import CodeSign, Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
 from .price import size_wei
 from .refusals import NO_REASON, POOL_GOT_LESS, REASON_WITHHELD, ROUTER_REASONS, TRANSFER_REFUSED
