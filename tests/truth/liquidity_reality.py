@@ -44,10 +44,17 @@ def in_range(ground: LiquidityGround, position: PutPosition) -> bool:
     return position.tick_lower <= _tick(ground, position.pool) < position.tick_upper
 
 
-def holds_money(ground: LiquidityGround, position: PutPosition) -> bool:
-    """Whether some of the position is the pool's money: it lies at the price, or where sales lead."""
-    tick, is_second = _tick(ground, position.pool), position.pool.sides()[1] == position.pool.quote
-    return position.tick_lower <= tick if is_second else tick < position.tick_upper
+def who_hold_money(ground: LiquidityGround, positions: Iterable[PutPosition]) -> list[PutPosition]:
+    """Those of one pool that hold some of its money once a wallet has bought for 0.1 eth: they lie at the
+    price, or where sales lead."""
+    held = list(positions)
+    if not held:
+        return []
+    pool = held[0].pool
+    with undone(ground):
+        _buy(ground, Wallet(ground.rpc, ground.contracts, f"liquidity buyer of {pool.token}"), pool)
+        tick, is_second = _tick(ground, pool), pool.sides()[1] == pool.quote
+    return [one for one in held if (one.tick_lower <= tick if is_second else tick < one.tick_upper)]
 
 
 def _tick(ground: LiquidityGround, pool: PutPool) -> int:

@@ -588,6 +588,16 @@ def _narrow_burned(ground: LiquidityGround) -> PutWorld:
     return ground.put(pool, narrow, *(ground.add(pool, me, 9000, *side) for side in (above, below)))
 
 
+def _free_above_burned(ground: LiquidityGround) -> PutWorld:
+    """All that is in range is burned, and thin. The deployer's tokens begin a step beyond the price, where
+    the next buy leads."""
+    pool, me = ground.pool(), ground.deployer.account
+    at = round(2 * logarithm(pool.sqrt_price_x96() / 2**96, 1.0001)) // SPACING * SPACING
+    burned = ground.give(ground.add(pool, me, 300), BURN_ADDRESS)
+    ticks = (at + SPACING, EDGE) if pool.sides()[0] == pool.token else (-EDGE, at)
+    return ground.put(pool, burned, ground.add(pool, me, 9000, ticks, pool.token))
+
+
 def _graduated(ground: LiquidityGround) -> PutWorld:
     """What the launchpad's locker keeps for ever."""
     launched = _launch(ground, "Dean", "DEAN")
@@ -653,6 +663,7 @@ WORLDS: dict[str, Callable[[LiquidityGround], PutWorld]] = {
     "two hundred wallets": _crowded,
     "one-sided": _one_sided,
     "narrow position burned": _narrow_burned,
+    "free above burned": _free_above_burned,
     "taxed quote": _against_taxed,
     "graduated": _graduated,
     "on its curve": _on_curve,
@@ -705,6 +716,7 @@ EXPECTED: dict[str, tuple[ExpectedPosition, ...]] = {
     "two hundred wallets": (),
     "one-sided": (_free("other"), _free("deployer")),
     "narrow position burned": (ExpectedPosition("burned"), _free("deployer"), _free("deployer")),
+    "free above burned": (ExpectedPosition("burned"), _free("deployer")),
     "taxed quote": (_free("deployer"),),
     "graduated": (ExpectedPosition("launchpad"),),
     "on its curve": (),

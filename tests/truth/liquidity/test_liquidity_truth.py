@@ -31,11 +31,11 @@ from truth.liquidity_reality import (
     BPS,
     active_liquidity,
     claim_fees,
-    holds_money,
     in_range,
     loss_if_it_left,
     trade_both_ways,
     unclaimed_fees,
+    who_hold_money,
 )
 from truth.liquidity_world import (
     EXPECTED,
@@ -265,8 +265,7 @@ def free_by_wallet(ground: LiquidityGround, put: PutWorld) -> dict[str, list[Put
     for position in put.positions:
         for wallet in position.free_to(now_s(ground.rpc) + 1):
             found.setdefault(wallet, []).append(position)
+    money = who_hold_money(ground, {one: None for positions in found.values() for one in positions})
     return {
-        wallet: positions
-        for wallet, positions in found.items()
-        if any(holds_money(ground, one) for one in positions)
+        wallet: positions for wallet, positions in found.items() if any(one in money for one in positions)
     }

@@ -4,7 +4,7 @@ A pool's formula holds within one range of liquidity. Source: SwapMath and SqrtP
 same in v4-core 1.0.2); the launchpad's curve: ``curve``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -44,6 +44,26 @@ def outputs_of_buys(
         return None
 
 
+def price_after_buy(
+    pool: PoolFacts, fee_pips: int, token_is_zero: bool, amount_raw: int, nets: Mapping[int, int]
+) -> int:
+    """The square root of a pool's price (X96) after a buy for so much of the quote, or where its liquidity
+    ends. ``nets``: what comes into range where the price rises past a tick, and leaves it where it falls."""
+    state = _PoolRange(pool.sqrt_price_x96, pool.liquidity, fee_pips, 1, token_is_zero)
+    left_raw, tick = amount_raw * (PIPS - fee_pips) // PIPS, tick_at(pool.sqrt_price_x96)
+    end = MAX_TICK if token_is_zero else MIN_TICK
+    beyond = {end, *(at for at in nets if (tick < at < end if token_is_zero else end < at <= tick))}
+    for bound in sorted(beyond, reverse=not token_is_zero):
+        target = sqrt_price_x96_at(bound)
+        needed_raw = state.quote_to(target)
+        if state.liquidity and left_raw < needed_raw:
+            return state.after(left_raw)
+        left_raw, state.price = left_raw - needed_raw, target
+        net = nets.get(bound, 0)
+        state.liquidity = max(0, state.liquidity + (net if token_is_zero else -net))
+    return state.price
+
+
 V3_SPACINGS = MappingProxyType({100: 1, 500: 10, 3000: 60, 10_000: 200})
 """The tick spacing of each fee tier (UniswapV3Factory.sol)."""
 _MAX_PAUSES = 64
@@ -69,9 +89,9 @@ class _PoolRange:
             target = sqrt_price_x96_at(min(max(self._next_pause(), MIN_TICK), MAX_TICK))
             if target == self.price:
                 break
-            most_raw = self._quote_to(target)
+            most_raw = self.quote_to(target)
             net_raw = amount_raw * (PIPS - self.fee_pips) // PIPS
-            after = target if net_raw >= most_raw else self._after(net_raw)
+            after = target if net_raw >= most_raw else self.after(net_raw)
             given += self._output(after)
             self.price = after
             if net_raw < most_raw:
@@ -90,14 +110,15 @@ class _PoolRange:
         at = tick // self.spacing
         return (at - at % _WORD) * self.spacing
 
-    def _quote_to(self, target: int) -> int:
+    def quote_to(self, target: int) -> int:
         """The quote, without the fee, that moves the price to ``target``; rounded up."""
         if self.token_is_zero:
             return _ceil_div(self.liquidity * (target - self.price), _Q96)
         shifted = _ceil_div(self.liquidity * _Q96 * (self.price - target), self.price)
         return _ceil_div(shifted, target)
 
-    def _after(self, net_raw: int) -> int:
+    def after(self, net_raw: int) -> int:
+        """The price after a buy within the range, without the fee."""
         if self.token_is_zero:
             return self.price + net_raw * _Q96 // self.liquidity
         shifted = self.liquidity * _Q96

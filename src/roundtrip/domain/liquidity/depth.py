@@ -110,7 +110,7 @@ class HeldPosition:
     fees_raw: tuple[int, int] | None = None
     is_contract: bool = False
     money_wei: int = 0
-    """The worth of the quote that it holds, in range or not."""
+    """The worth of the quote that it holds after the check's buy in its pool, in range or not."""
 
     def active_liquidity(self) -> int:
         """Its part of the pool's liquidity in range."""

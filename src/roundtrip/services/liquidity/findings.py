@@ -1,12 +1,15 @@
 """Finds out who can withdraw a token's positions, and what a buyer would have left. Needs a node, and no
 database."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.blocks.heads import ChainHead
+from roundtrip.chain.simulate.legs import size_raw
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.check.buy_math import price_after_buy
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.verdict_text import other_pools_text
@@ -25,7 +28,7 @@ from roundtrip.venues.base import Contracts
 
 from .exit_after import run_exit
 from .locks import UNKNOWN, ContractPosition, Holder, LockResult, LockTrials
-from .position_reader import MAX_POOLS, UNREAD, PositionReader
+from .position_reader import MAX_POOLS, UNREAD, PositionReader, ReadPool
 
 NOT_KNOWN = "We do not know the positions in its pools"
 POOLS_UNREAD = "We could not read all of its pools"
@@ -104,6 +107,7 @@ def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader)
     along_raw = quote_along_raw(facts.sqrt_price_x96, facts.liquidity, token < venue.quote_address)
     worth_wei = quote_in_wei(along_raw, venue.quote, market)
     pool = reader.pools.get(venue, UNREAD)
+    price_after = _price_after_buy(trial, bought, pool)
     held = []
     for position, state in zip(pool.positions, pool.read.positions, strict=True):
         if state is None or pool.read.state is None or not state.liquidity:
@@ -119,13 +123,32 @@ def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader)
         holder = reader.holders.get(now.holder) if now.holder else None
         is_contract = holder is not None and not holder.is_wallet()
         is_active = now.is_active(pool.read.state.tick)
-        quote_raw = now.amounts(pool.read.state.sqrt_price_x96)[token < venue.quote_address]
+        quote_raw = now.amounts(price_after)[token < venue.quote_address]
         money_wei = quote_in_wei(quote_raw, venue.quote, market) or 0
         held.append(
             HeldPosition(now, is_active, held_by, withdrawal, None, None, fees, is_contract, money_wei)
         )
     held.sort(key=lambda one: (-one.active_liquidity(), -one.position.liquidity))
     return PoolDepth(venue, facts.liquidity, worth_wei, tuple(held), pool.left_out)
+
+
+def _price_after_buy(trial: VenueTrial, bought: BuyRoundResult, pool: ReadPool) -> int:
+    """The pool's price after the check's buy in it: the money that it leaves there counts as that of the
+    positions which it reaches."""
+    state, token, venue = pool.read.state, bought.run.token, trial.place.venue
+    if state is None:
+        return 0
+    amount_raw = size_raw("probe", trial.place, bought.run.setting, bought.run.environments[0])
+    if isinstance(amount_raw, Missing) or not state.sqrt_price_x96:
+        return state.sqrt_price_x96
+    nets: Counter[int] = Counter()
+    for position, read in zip(pool.positions, pool.read.positions, strict=True):
+        if read is not None:
+            nets[position.tick_lower] += read.liquidity
+            nets[position.tick_upper] -= read.liquidity
+    facts = PoolFacts(True, state.sqrt_price_x96, state.liquidity, 0)
+    fee_pips = 0 if venue.dynamic_fee() else venue.fee_pips
+    return price_after_buy(facts, fee_pips, token < venue.quote_address, amount_raw, nets)
 
 
 def judge_holder(

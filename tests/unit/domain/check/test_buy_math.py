@@ -1,5 +1,6 @@
 """What several buys bring, against a second way to count: one pause after another, with exact fractions."""
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import DYNAMIC_FEE_FLAG, PoolFacts, Venue
 from roundtrip.domain.check import curve as curve_math
-from roundtrip.domain.check.buy_math import V3_SPACINGS, outputs_of_buys
+from roundtrip.domain.check.buy_math import V3_SPACINGS, outputs_of_buys, price_after_buy
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.ticks import MAX_TICK, MIN_TICK, sqrt_price_x96_at
 from unit.domain.builders import POOL, WETH
@@ -322,3 +323,48 @@ def test_a_buy_over_very_many_words_is_not_computed() -> None:
     """A stranger's pool of next to no liquidity would take long."""
     facts = PoolFacts(True, sqrt_price_x96_at(0), 10**6, 10**18)
     assert outputs_of_buys(spaced(1, 3000), facts, None, LOW, [10**30]) is None
+
+
+# --- the price after a buy --------------------------------------------------------------------------
+
+RANGES = st.lists(
+    st.tuples(st.integers(-9, 9), st.integers(1, 9), st.integers(10**12, 10**24)), min_size=1, max_size=5
+)
+
+
+@pytest.mark.parametrize("rises", [True, False])
+@QUICK
+@given(ranges=RANGES, tick=st.integers(-9, 9), worth=st.integers(0, 10**22))
+def test_the_price_after_a_buy_is_where_its_money_ends(
+    rises: bool, ranges: list[tuple[int, int, int]], tick: int, worth: int
+) -> None:
+    """What every stretch between two ticks takes adds up to the buy, or to all that there is."""
+    nets: Counter[int] = Counter()
+    for lower, width, liquidity in ranges:
+        nets[100 * lower] += liquidity
+        nets[100 * (lower + width)] -= liquidity
+
+    def liquidity_at(at: int) -> int:
+        return sum(net for bound, net in nets.items() if bound <= at)
+
+    price = sqrt_price_x96_at(100 * tick + 50)
+    state = pool(price, liquidity_at(100 * tick + 50))
+    after = price_after_buy(state, 0, rises, worth, nets)
+    assert after >= price if rises else after <= price
+    low, high = sorted((price, after))
+    bounds = [low, *(at for bound in sorted(nets) if low < (at := sqrt_price_x96_at(bound)) < high), high]
+    taken = sum(
+        _paid(*(ends if rises else ends[::-1]), liquidity_at(_tick_below(ends[0])))
+        for ends in pairwise(bounds)
+        if ends[0] != ends[1]
+    )
+    is_end = after in (sqrt_price_x96_at(MAX_TICK), sqrt_price_x96_at(MIN_TICK))
+    # A step of the price is the least that a buy moves it by.
+    step = _paid(after, after + (1 if rises else -1), max(1, max(map(liquidity_at, nets)))) + len(bounds)
+    assert taken <= worth + step
+    assert is_end or taken >= worth - step
+
+
+def test_a_fee_is_no_part_of_what_moves_the_price() -> None:
+    facts = pool(sqrt_price_x96_at(0), 10**20)
+    assert price_after_buy(facts, 500_000, True, 2000, {}) == price_after_buy(facts, 0, True, 1000, {})
