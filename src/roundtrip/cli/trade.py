@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -27,6 +27,7 @@ from roundtrip.services.trade.prepare import (
 from roundtrip.services.trade.simulate import simulate
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
+from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
 
 from .judging import ArgumentReader, worst_exit
 
@@ -61,7 +62,8 @@ def run_simulate(arguments: list[str]) -> int:
     """Runs the command; returns the exit code. Raises CallerFault, NodeFault."""
     given = read_simulate().parse_args(arguments)
     named = {"from": given.sender, "to": given.to, "data": given.data, "value": given.value}
-    params = _read_params(SimulateParams, {**named, "calls": given.calls, "fund": given.fund})
+    written = read_wallet_transaction({**named, "calls": given.calls, "fund": given.fund}, None)
+    params = _read_params(SimulateParams, written)
     # Raises before a node is asked, as below.
     params.wallet(), params.own_calls()
     answer: Simulation = _run(given, lambda ctx: simulate(ctx, params))
@@ -146,7 +148,7 @@ def _print_trade(answer: PreparedTrade) -> None:
         print(f"{'':<10}data {step.data}")
 
 
-def _read_params(kind: type[Any], named: dict[str, object]) -> Any:
+def _read_params(kind: type[Any], named: Mapping[str, object]) -> Any:
     """The parameters of a use case; those that are None are left out. Raises CallerFault."""
     try:
         return msgspec.convert({name: value for name, value in named.items() if value is not None}, kind)

@@ -243,7 +243,7 @@ async def test_a_trade_is_prepared_simulated_and_proven(
     proven = await run("verify-trade", str(file), "--network", str(network_file), "--from", wallet)
     assert (prepared.code, proven.code) == (0, 0)
     steps = json.loads(prepared.out)["steps"]
-    calls = json.dumps([{name: step[name] for name in ("to", "data", "value")} for step in steps])
+    calls = json.dumps([{"to": step["to"], "input": step["data"], "value": step["value"]} for step in steps])
     simulated = await run("simulate", "--from", wallet, "--calls", calls, *at)
     assert simulated.code == 0
     assert "receives" in simulated.out

@@ -43,6 +43,7 @@ def test_the_worst_verdict_decides(levels: list[str], code: int) -> None:
         ["simulate", "--from", TOKEN, *NOWHERE], ["simulate", "--from", "0x12", "--to", TOKEN, *NOWHERE],
         ["simulate", "--from", TOKEN, "--calls", "[", *NOWHERE],
         ["simulate", "--from", TOKEN, "--calls", "3", *NOWHERE],
+        ["simulate", "--from", TOKEN, "--calls", '[{"to": "0x12", "gas": "x"}]', *NOWHERE],
         ["prepare", "hold", TOKEN, "--from", TOKEN, "--amount", "1", *NOWHERE],
         ["prepare", "buy", "0x12", "--from", TOKEN, "--amount", "1", *NOWHERE],
         ["prepare", "buy", TOKEN, "--from", TOKEN, "--amount", "x", *NOWHERE],

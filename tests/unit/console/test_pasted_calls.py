@@ -37,6 +37,7 @@ def read(pasted: object, **form: str) -> SimulateParams:
         {"from": WALLET.upper().replace("X", "x"), "chainId": "0x1237", "value": "0x0", **TYPED},
         [{"from": WALLET, **APPROVE}],
         {"version": "2.0.0", "id": "0x1", "atomicRequired": True, "from": WALLET, "calls": [APPROVE]},
+        {"capabilities": {"paymasterService": {}}, "calls": [{"capabilities": {}, **APPROVE}]},
         {
             "blockHash": None, "blockNumber": None, "transactionIndex": None, "hash": "0x" + "1" * 64,
             "r": "0x1", "s": "0x1", "v": "0x0", "yParity": "0x0", "blockTimestamp": "0x1", **APPROVE,
@@ -65,7 +66,6 @@ def test_a_wallets_own_limits_reach_the_run() -> None:
         ({"data": "0x", **APPROVE}, "data and input differ"),
         ({"authorizationList": [], **APPROVE}, '"authorizationList" is not an argument'),
         ([{"gasLimit": "0x5208", **APPROVE}], '"gasLimit" is not an argument of calls'),
-        ({"capabilities": {}, "calls": [APPROVE]}, '"capabilities" is not an argument'),
         ({"method": "eth_sendTransaction", "params": [APPROVE]}, '"(method|params)" is not an argument'),
         ({"calls": 1}, "calls must be a list"),
         ([1], "The calls must be a JSON list"),

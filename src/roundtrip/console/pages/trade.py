@@ -220,9 +220,13 @@ def _strip_call(call: object, sender: str) -> dict[str, object]:
 
 _CALLS_SHAPE = 'The calls must be a JSON list, such as [{"to": "0x…", "data": "0x…", "value": "0"}].'
 _OF_BLOCK = frozenset(
-    ("hash", "blockHash", "blockNumber", "blockTimestamp", "transactionIndex", "r", "s", "v", "yParity")
-)
-"""What a node tells of a sent transaction beyond the call: its place in the chain and its signature."""
-_OF_BATCH = frozenset(("version", "id", "atomicRequired"))
+    (
+        "hash", "blockHash", "blockNumber", "blockTimestamp", "transactionIndex", "r", "s", "v", "yParity",
+        "capabilities",
+    )
+)  # fmt: skip
+"""What a node tells of a sent transaction beyond the call: its place in the chain and its signature. And what
+a site asks of the wallet beside it (EIP-5792)."""
+_OF_BATCH = frozenset(("version", "id", "atomicRequired", "capabilities"))
 """What a request for several calls says to the wallet alone (EIP-5792). If one call fails, the answer is that
 it would fail, however they are sent."""

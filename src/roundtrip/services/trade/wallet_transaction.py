@@ -28,6 +28,8 @@ def read_wallet_transaction(raw: Mapping[str, object], chain_id: int | None) -> 
     calls = raw.get("calls")
     numbers = [own]
     if isinstance(calls, list):
+        if (stray := next((name for name, value in own.items() if value is not None), None)) is not None:
+            raise ParamFault("bad_input", f"{stray} must be inside a call, such as calls[0].{stray}.")
         pairs = [_read_call(call, chain_id, f"calls[{number}].") for number, call in enumerate(calls)]
         read["calls"], numbers = [call for call, _ in pairs], [each for _, each in pairs]
     for name in _LIMITS:

@@ -48,9 +48,10 @@ NOT_TOLD = Missing("node", "the node did not answer")
 class HoldingCase:
     """A holding and the inputs of its sells. ``holders``: known holders, for tokens whose balances cannot be
     overridden. ``places``: where it may trade; the first ``listed`` of them are known to exist. ``complete``:
-    no pool is unknown. ``at``: the only place to sell it, while any of it sells there. ``environment``: the
-    seller's; ``other``: that of the control's wallets, which differ from it. ``passing``: venues where block
-    numbers pass in simulations that keep NUMBER still, with ``copies`` where any code of a trade reads it."""
+    no pool is unknown, and none is against other money. ``at``: the only place to sell it, while any of it
+    sells there. ``environment``: the seller's; ``other``: that of the control's wallets, which differ from
+    it. ``passing``: venues where block numbers pass in simulations that keep NUMBER still, with ``copies``
+    where any code of a trade reads it."""
 
     check_context: CheckContext
     head: ChainHead
@@ -461,7 +462,7 @@ def _may_be_there(state: PoolFacts | Missing) -> bool:
 def _explain_no_place(case: HoldingCase, sells: HoldingSells) -> RefusedCall | Missing:
     if sells.awaits_pool:
         return BETWEEN_VENUES
-    return NO_PLACE if case.complete else Missing("node", "the pools that trade it are not known")
+    return NO_PLACE if case.complete else Missing("token", "no pool that we know pays eth or usdg for it")
 
 
 def _build_proceeds(wei: int, place: VenuePlace) -> tuple[int, Venue] | RefusedCall:

@@ -274,7 +274,8 @@ def _list_places(ctx: Context, known: KnownVenues, holding: HoldingToSell) -> _K
     ]
     payable = [venue for venue in (*missing, *candidates.venues) if pays(venue) is not None]
     ranked = sorted(payable, key=lambda venue: (venue not in listed, venue.rival_hook()))
-    complete = candidates.complete and not candidates.left_out
+    is_paid_otherwise = candidates.others or any(pays(venue) is None for venue in listed)
+    complete = candidates.complete and not candidates.left_out and not is_paid_otherwise
     places = tuple(VenuePlace(venue, BY_KIND[venue.kind]) for venue in ranked)
     return {"places": places, "listed": sum(venue in listed for venue in payable), "complete": complete}
 

@@ -61,7 +61,7 @@ def test_so_are_calls() -> None:
     calls = [{"to": B, "input": "0x01", "gas": "0x1"}, {"to": B, "chainId": "0x1237", "nonce": 5}]
     plain = read(**{"from": A, "calls": [{"to": B, "data": "0x01"}, {"to": B}]})
     assert (plain.own_gas(), plain.own_nonces(), plain.own_fees()) == ((), (), ())
-    limited = read(**{"from": A, "calls": calls, "chainId": "0x1237", "gas": 7})
+    limited = read(**{"from": A, "calls": calls, "chainId": "0x1237"})
     assert limited == replace(plain, gas=(1, None), nonce=(None, 5))
 
 
@@ -206,6 +206,8 @@ def test_what_a_message_names_is_taken(name: str) -> None:
             "calls[1].data and calls[1].input",
         ),
         ({"calls": [7]}, "calls[0] must be an object"),
+        ({"nonce": 0, "calls": [{"to": B}]}, "nonce must be inside a call, such as calls[0].nonce."),
+        ({"maxFeePerGas": "0x1", "calls": [{"to": B}]}, "maxFeePerGas must be inside a call"),
     ],
 )
 def test_what_is_wrong_is_named(given: dict[str, Any], name: str) -> None:
