@@ -238,8 +238,8 @@ class PoolTrader:
             return self._handed(main, halves_only=True), sold_raw > 0
 
     def _at_any_hour(self, size: str) -> Sale | None:
-        """All of it at the first of ten moments that takes it: never more than there is at any time of the
-        day."""
+        """All of it at the first of ten moments that takes it with the gas of one of ten sales: never more than
+        there is at any time of the day."""
         with self._chain.kept():
             purchase = self._buy(0, PROBE_WEI // SIZES[size])
             assert purchase is not None
@@ -251,7 +251,10 @@ class PoolTrader:
                 with chain.kept():
                     at_s = bought_s + moment_s
                     held_raw = wallet.tokens(chain.token, at_s)
-                    sold_raw, back_raw = self._sell_raw(0, wallet, at_s, held_raw, asked_raw)
+                    most_gas = _PIECE_GAS[PIECES]
+                    sold_raw, back_raw = self._sell_raw(
+                        0, wallet, at_s, held_raw, asked_raw, most_gas=most_gas
+                    )
                 if sold_raw > 0:
                     return Sale(purchase.paid_raw, balances[-1], asked_raw, sold_raw, back_raw)
         return None
@@ -474,10 +477,11 @@ class PoolTrader:
         asked_raw: int,
         by_route: bool = False,
         ladder: tuple[int, ...] | None = None,
+        most_gas: int = _MAX_GAS,
     ) -> tuple[int, int]:
         """Approves a little earlier, then sells: what was sold of what is held, and what came back.
         ``ladder``: lower limits of gas that are tried before the highest."""
-        chain, manner = self._chain, self._manners[which]
+        chain, manner, most_gas = self._chain, self._manners[which], min(most_gas, self._swap_gas)
         allowed_raw = _MAX if manner.approves_all else None
         steps = wallet.second_sell_steps if by_route else wallet.sell_steps
         *approvals, swap = steps(chain.token, self._place, asked_raw, allowed_raw)
@@ -493,7 +497,7 @@ class PoolTrader:
             if is_enough:
                 break
         else:
-            limit = self._swap_gas
+            limit = most_gas
         (sent,) = self._queue(wallet, [swap], limit, manner)
         chain.mine(at_s)
         done = wallet.receipt(sent)

@@ -49,22 +49,23 @@ def findings(found: list[Met]) -> set[Finding]:
 
 def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
     """What is lost on the way out counts where the cheapest pool does not take the sell. Then no pool is
-    level ok, nor where the token takes much more there, nor where much is lost there and on the way out."""
+    level ok, nor where the token takes much more there. Where much is lost there, the way out counts, too, if
+    it loses much."""
     cheapest = found[cheapest_of(found, slack_bps)]
     if sells(cheapest, slack_bps):
         lost_bps = _tax_bps(cheapest, slack_bps) + slack_bps
         is_dear = lost_bps >= WARN_BPS
-        has_toll = _fees_bps(cheapest, slack_bps) + slack_bps >= WARN_BPS
+        lost_there_bps = _fees_bps(cheapest, slack_bps)
+        is_bound = lost_there_bps + slack_bps >= WARN_BPS
         return [
             replace(
                 met,
-                exit_bps=0,
-                beside_trap=met is not cheapest
+                exit_bps=min(met.exit_bps, lost_there_bps)
+                if is_bound and met.exit_bps + slack_bps >= WARN_BPS
+                else 0,
+                beside_trap=is_dear
                 and met.size is not None
-                and (
-                    (is_dear and lost_bps > _tax_bps(met, slack_bps) + CROWD_MARGIN_BPS)
-                    or (has_toll and met.exit_bps + slack_bps >= WARN_BPS)
-                ),
+                and lost_bps > _tax_bps(met, slack_bps) + CROWD_MARGIN_BPS,
             )
             for met in found
         ]
@@ -192,10 +193,12 @@ def _group(met: Met, slack_bps: int) -> int:
 
 def _rank(met: Met, slack_bps: int) -> tuple[int, int, bool]:
     """What sells in whole and lasts comes first, then where most is had in the end; a hooked pool has to be
-    better by more than the margin."""
+    better by more than the margin. A pool that keeps half comes last."""
     margin_bps = HOOK_MARGIN_BPS if met.pool.hook else 0
     worst_bps = max(_fees_bps(met, slack_bps), met.impact_bps or 0, met.exit_bps)
-    return _group(met, slack_bps), -met.brought_raw * (BPS - worst_bps - margin_bps), bool(met.pool.hook)
+    keep = _kept_by_hook(met, 0) if met.pool.hook else keep_bps(met.pool.fee_pips)
+    group = _group(met, slack_bps) + (3 if keep >= DANGER_BPS else 0)
+    return group, -met.brought_raw * (BPS - worst_bps - margin_bps), bool(met.pool.hook)
 
 
 def _costs(met: Met, slack_bps: int, keep_slack_bps: int) -> set[Verdict]:

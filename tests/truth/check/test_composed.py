@@ -132,6 +132,14 @@ _LITTLE_GAS = f'{{"on":{{"most_gas_left":10000000}},{_DEEP}'
 _ITS_BUYER_ONLY = f'{{"on":{{"buyers_only":1}},{_DEEP}'
 _A_THIRTIETH_A_SALE = f'{{"on":{{"max_sell_raw":7900000000000000000000}},{_DEEP}'
 _A_SIXTIETH_A_SALE = f'{{"on":{{"max_sell_raw":3900000000000000000000}},{_DEEP}'
+_TOLL_SELLS_WHOLE = (
+    '{"on":{"max_sell_raw":80000000000000000000000},'
+    '"pools":[[4,"eth",3000,100000,2400,60,""],[4,"eth",990000,100,2,61,""]]}'
+)
+_TOLL_SELLS_NEARLY_ALL = (
+    '{"on":{"max_sell_raw":4054054054054054560635289,"other_pool_tax_bps":9874},'
+    '"pools":[[4,"usdg",990000,38500,500,61,""],[4,"weth",9129,106,500,423,""]]}'
+)
 _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,1,""]]}'
 
 
@@ -161,6 +169,8 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
         pytest.param(_ITS_BUYER_ONLY, id="who got it from the buyer may not sell"),
         pytest.param(_A_THIRTIETH_A_SALE, id="fifty sales go where ten do not"),
         pytest.param(_A_SIXTIETH_A_SALE, id="and not where fifty do not"),
+        pytest.param(_TOLL_SELLS_WHOLE, id="a stranger's toll sells whole what little it brings"),
+        pytest.param(_TOLL_SELLS_NEARLY_ALL, id="or nearly all"),
     ],
 )
 async def test_what_was_judged_wrongly_once_is_judged_rightly(rpc: SyncRpc, built: Built, text: str) -> None:
@@ -212,8 +222,8 @@ async def test_a_tax_in_the_pool_that_brings_most_is_warned_of(rpc: SyncRpc, bui
     assert trial.agrees(), trial.story()
 
 
-@pytest.mark.parametrize(("on", "said"), [('"tied":1', ("ok", "warn")), ("", ("ok", "ok"))])
-async def test_a_toll_where_a_buy_brings_most_is_warned_of_if_the_token_binds_its_buyers(
+@pytest.mark.parametrize(("on", "said"), [('"tied":1', ("thin_pool", "warn")), ("", ("ok", "ok"))])
+async def test_a_toll_where_a_buy_brings_most_counts_if_the_token_binds_its_buyers(
     rpc: SyncRpc, built: Built, on: str, said: tuple[str, str]
 ) -> None:
     """A toll alone is a stranger's: who bought there sells in the fair pool."""
@@ -221,8 +231,8 @@ async def test_a_toll_where_a_buy_brings_most_is_warned_of_if_the_token_binds_it
     fair, toll = trial.met
     assert toll.brought_raw > fair.brought_raw
     assert (trial.said, trial.best) == (said, fair.pool), trial.story()
-    kept = "another pool, where a buy brings most, keeps 19."
-    assert (kept in trial.text) is (said == ("ok", "warn")), trial.story()
+    kept = "The cheapest pool to buy it on keeps 19."
+    assert (kept in trial.text) is (said == ("thin_pool", "warn")), trial.story()
     assert trial.agrees(), trial.story()
 
 

@@ -3,8 +3,8 @@
 A token whose cheapest pool refuses sells may have another pool that takes back only what was bought in it, at
 any price, out of the buyer's own money. That is no exit. So where the cheapest venue refuses the sell, tokens
 bought there are sold on the other venues, and the loss counts as theirs. Where it takes the sell and much is
-lost there, the losses of the other venues stay, and the verdict says so: if the token takes it, or if a pool
-with a toll does and the tokens do not sell elsewhere without such a loss.
+lost there, the tokens are sold on the others, too: if that loses much, so does who buys. If only the token
+takes much there, the losses of the other venues stay, and the verdict says so.
 """
 
 from collections.abc import Sequence
@@ -32,13 +32,7 @@ def with_exits(
     sells = _sells(readings[cheapest], policy)
     if sells is True:
         return tuple(
-            replace(reading, trap_beside=cheapest)
-            if number != cheapest
-            and (
-                _may_lose_more(readings[cheapest], reading, policy)
-                or _is_bound_to_toll(evidence, cheapest, number, readings, policy)
-            )
-            else reading
+            reading if number == cheapest else _beside_seller(evidence, readings, cheapest, number, policy)
             for number, reading in enumerate(readings)
         )
     judged = list(readings)
@@ -112,15 +106,21 @@ def loses_much(reading: VenueReading, policy: Policy) -> bool:
     return fee_like_bps(reading, policy) >= policy.warn_loss_bps
 
 
-def _is_bound_to_toll(
-    evidence: Evidence, cheapest: int, number: int, readings: Sequence[VenueReading], policy: Policy
-) -> bool:
-    """Whether what is bought on the cheapest venue, where much is lost, loses much on the other, too, or may:
-    then the toll is no stranger's doing, since the token or the pool keeps buyers from the fair venue."""
-    if not loses_much(readings[cheapest], policy) or readings[number].status != "bought":
-        return False
-    lost = _loss_bps(evidence, cheapest, number, evidence.venues[number].crossed, policy)
-    return isinstance(lost, Missing) or lost >= policy.warn_loss_bps
+def _beside_seller(
+    evidence: Evidence, readings: Sequence[VenueReading], cheapest: int, number: int, policy: Policy
+) -> VenueReading:
+    """The reading beside a cheapest venue that takes the sell. Where much is lost there, and what was bought
+    there loses much here, too, the smaller of both losses counts: the token or the pool keeps its buyers from
+    here."""
+    own, reading = readings[cheapest], readings[number]
+    if reading.status == "bought" and loses_much(own, policy):
+        lost = _loss_bps(evidence, cheapest, number, evidence.venues[number].crossed, policy)
+        if isinstance(lost, Missing):
+            return replace(reading, trap_beside=cheapest)
+        if lost >= policy.warn_loss_bps:
+            counted_bps = min(lost, fee_like_bps(own, policy))
+            return replace(reading, trap_beside=cheapest, cross_venue_loss_bps=counted_bps)
+    return replace(reading, trap_beside=cheapest) if _may_lose_more(own, reading, policy) else reading
 
 
 def _loss_bps(

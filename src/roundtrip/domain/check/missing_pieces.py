@@ -198,7 +198,10 @@ class _Venue:
         self._reading = reading
         self._policy = policy
         pool_fee = pool_fee_of(reading)
-        lines = {policy.toll_warn_bps} if isinstance(reading.pool_fee_bps, Missing) else set()
+        is_open = isinstance(reading.pool_fee_bps, Missing)
+        # A pool that keeps half ranks last.
+        self._readings_by_fee = (reading, replace(reading, pool_fee_bps=BPS)) if is_open else (reading,)
+        lines = {policy.toll_warn_bps} if is_open else set()
         lines |= {policy.warn_loss_bps, policy.danger_loss_bps, pool_fee, 2 * pool_fee}
         impact = parts(_complete_badly(reading), policy).impact_bps
         lines |= {impact, impact + pool_fee}
@@ -221,7 +224,8 @@ class _Venue:
             larger_losses = [loss for loss in self._lines if loss > state.least_bps] if state.grows else []
             for loss in (state.least_bps, *larger_losses):
                 for worst, code in self._codes_at(loss):
-                    yield VenueOutlook("bought", rank_of(state.group, worst, reading, self._policy), code)
+                    for fees in self._readings_by_fee:
+                        yield VenueOutlook("bought", rank_of(state.group, worst, fees, self._policy), code)
 
     # --- the sells ---------------------------------------------------------------------------------
 

@@ -238,6 +238,9 @@ def code_of_parts(parts: LossParts, policy: Policy) -> tuple[str, Level]:
     return "ok", "ok"
 
 
+_GROUPS = 3
+
+
 def group_of(reading: VenueReading, policy: Policy) -> int:
     """The ranking group. 0: all of it sold at once, after an hour and after a day. 1: most of it at once. 2:
     only a part, or only later."""
@@ -248,7 +251,8 @@ def group_of(reading: VenueReading, policy: Policy) -> int:
 
 
 def rank(reading: VenueReading, policy: Policy) -> Rank:
-    """The rank, smaller is better: first the group, then the value after a round trip."""
+    """The rank, smaller is better: first the group, then the value after a round trip. A pool that keeps half
+    comes last."""
     return rank_of(group_of(reading, policy), parts(reading, policy).worst_bps, reading, policy)
 
 
@@ -256,9 +260,13 @@ def rank_of(group: int, worst_bps: int, reading: VenueReading, policy: Policy) -
     """The rank of a venue that loses ``worst_bps``: the amount bought times the share left after the loss.
 
     By the loss alone a pool at an absurd price would win: tokens bought there at a thousand times the price
-    sell back there for nearly as much. A pool with a rival hook must win by more than a margin.
+    sell back there for nearly as much. A pool with a rival hook must win by more than a margin. One that
+    keeps half for itself comes after every other: any stranger can open it, and it sells all of the little
+    that it brings. Who buys there because it brings most is warned by ``with_exits``.
     """
     margin = policy.rival_hook_margin_bps if reading.rival_hook else 0
+    if pool_fee_of(reading) >= policy.danger_loss_bps:
+        group += _GROUPS
     return group, -reading.brought_raw * (BPS - worst_bps - margin), reading.rival_hook
 
 

@@ -50,7 +50,8 @@ class VenueReading:
     brought_raw: int = 0
     """The amount that a buy of the probe's size brings."""
     cross_venue_loss_bps: int | Missing = 0
-    """The loss of selling here what was bought on the venue that sells cheapest and refuses the sell."""
+    """The loss of selling here what was bought on the venue that sells cheapest and refuses the sell. Where
+    it takes the sell for a large loss, the smaller one of both."""
     cross_venue_large_loss_bps: int | None = None
     """The same of what ``large_wei`` buys there; None: not tried, or not known."""
     trap_beside: int | None = None

@@ -118,7 +118,7 @@ def _venue_sentence(
         "" if reading.size == "probe" or reading.closing else " Only a smaller buy than usual went through."
     )
     parts_of_text = (
-        _cost_text(code, evidence, venue, reading, policy),
+        _cost_text(code, evidence, readings, index, policy),
         _not_now_text(code, evidence, venue, reading, policy),
         _later_text(code, reading),
         _snipe_text(evidence, venue),
@@ -169,7 +169,8 @@ def _trap_beside_text(
     if takes_sells(trap, policy):
         lost_bps = parts(trap, policy).tax_bps
         if lost_bps < policy.warn_loss_bps and loses_much(trap, policy):
-            may = "may lose" if isinstance(evidence.venues[index].crossed, Missing) else "loses"
+            is_known = bps_or_zero(reading.cross_venue_loss_bps) >= policy.warn_loss_bps
+            may = "loses" if is_known else "may lose"
             kept = format_percent(fee_like_bps(trap, policy))
             beside = (
                 f"; another pool, where a buy brings most, keeps {kept} of a round trip, and what it brings"
@@ -382,9 +383,10 @@ def _as_sentence(refusal: str) -> str:
 
 
 def _cost_text(
-    code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy
+    code: str, evidence: Evidence, readings: tuple[VenueReading, ...], index: int, policy: Policy
 ) -> str:
     """The deciding figure, without the full stop."""
+    venue, reading = evidence.venues[index], readings[index]
     losses = parts(reading, policy)
     if code == "toll_pool":
         subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
@@ -394,6 +396,12 @@ def _cost_text(
         other = f"selling it on the other loses {format_percent(lost_bps)}"
         if lost_bps >= BPS:
             other = "what you buy there does not sell on the other either"
+        trap = None if reading.trap_beside is None else readings[reading.trap_beside]
+        if trap is not None and takes_sells(trap, policy):
+            kept_bps = fee_like_bps(trap, policy)
+            if lost_bps >= kept_bps:
+                other = "selling it on the other loses no less"
+            return f"The cheapest pool to buy it on keeps {format_percent(kept_bps)} of a round trip; {other}"
         return f"The cheapest pool to buy it on accepts no sell; {other}"
     if code == "thin_pool":
         impact = format_percent(losses.impact_bps)
@@ -420,7 +428,7 @@ def keeps_text(evidence: Evidence, venue: Venue, readings: tuple[VenueReading, .
     if max(losses.pool_fee_bps, losses.tax_bps) < policy.high_creator_tax_bps:
         return ""
     code = "toll_pool" if losses.pool_fee_bps >= losses.tax_bps else "high_fees"
-    return f"{_cost_text(code, evidence, evidence.venues[index], readings[index], policy)}."
+    return f"{_cost_text(code, evidence, readings, index, policy)}."
 
 
 def _full_loss_bps(reading: VenueReading) -> int:

@@ -120,21 +120,42 @@ def test_a_loss_where_a_buy_brings_most_is_warned_of(dear_bps: int | Missing, sa
 
 
 @pytest.mark.parametrize(
-    ("outcome", "says"),
-    [(crossed(BPS), None), (crossed(8501), None), (None, None), (RefusedCall("buy", "no", 1), None),
-     (crossed(8500), "loses"), (RefusedCall("sell", "marked", 1), "loses"), (NODE, "may lose")],
-)  # fmt: skip
+    ("outcome", "found", "says"),
+    [
+        (crossed(BPS), ("ok", "ok"), "straight back"),
+        (crossed(8501), ("ok", "ok"), "straight back"),
+        (None, ("ok", "ok"), "straight back"),
+        (RefusedCall("buy", "no", 1), ("ok", "ok"), "straight back"),
+        (
+            crossed(8500),
+            ("thin_pool", "warn"),
+            "keeps 99.00 % of a round trip; selling it on the other loses 15.00 %",
+        ),
+        (crossed(200), ("thin_pool", "danger"), "; selling it on the other loses 98.00 %"),
+        (RefusedCall("sell", "no", 1), ("thin_pool", "danger"), "; selling it on the other loses no less."),
+        (NODE, ("ok", "warn"), "keeps 99.00 % of a round trip, and what it brings may lose much here, too: "),
+    ],
+)
 @pytest.mark.parametrize(("times", "more_raw"), [(2, 0), (1, 0), (1, -1)])
-def test_a_toll_where_a_buy_brings_most_is_warned_of_if_tokens_are_bound_to_it(
-    outcome: CellOutcome | None, says: str | None, times: int, more_raw: int
+def test_a_toll_where_a_buy_brings_most_counts_if_tokens_are_bound_to_it(
+    outcome: CellOutcome | None, found: tuple[str, str], says: str, times: int, more_raw: int
 ) -> None:
     """Any stranger can open a pool with a toll: alone it is no fault of the token."""
     toll = venue(cells(9900))
     toll = cheaper(replace(toll, venue=replace(toll.venue, fee_pips=900_000)), times, more_raw)
     verdict = judge(evidence(toll, replace(venue(), crossed=outcome)), POLICY).verdict
-    assert (verdict.code, verdict.level) == ("ok", "ok" if says is None else "warn")
-    kept = "; another pool, where a buy brings most, keeps 99.00 % of a round trip, and what it brings"
-    assert (f"{kept} {says} much here, too: {toll.venue.pool}." in verdict.text) is (says is not None)
+    assert (verdict.code, verdict.level) == found
+    assert says in verdict.text
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_strangers_toll_decides_nothing_where_the_fair_pool_takes_no_large_sale(refused: bool) -> None:
+    """All of the little that such a pool brings sells there."""
+    fair = venue(cells(60, full=NO_MONEY) if refused else cells(60))
+    toll = replace(venue(cells(9900)), venue=replace(venue().venue, fee_pips=900_000))
+    dear = cheaper(toll, 1, more_raw=-BOUGHT_RAW * 99 // 100)
+    verdict = judge(evidence(fair, replace(dear, crossed=None)), POLICY).verdict
+    assert (verdict.code, verdict.level) == ("ok", "warn" if refused else "ok")
 
 
 def test_a_token_with_a_tax_in_each_pool_is_judged_by_it() -> None:
