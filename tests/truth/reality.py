@@ -238,8 +238,8 @@ class PoolTrader:
             return self._handed(main, halves_only=True), sold_raw > 0
 
     def _at_any_hour(self, size: str) -> Sale | None:
-        """All of it at the first of ten moments that takes it with the gas of one of ten sales: never more than
-        there is at any time of the day."""
+        """All of it at the first of ten moments that takes it, with the gas of one of ten sales: never more
+        than there is at any time of the day."""
         with self._chain.kept():
             purchase = self._buy(0, PROBE_WEI // SIZES[size])
             assert purchase is not None
