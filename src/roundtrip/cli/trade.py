@@ -92,9 +92,7 @@ def read_prepare() -> ArgumentReader:
         "--from", dest="sender", required=True, metavar="WALLET", help="the wallet that signs"
     )
     reader.add_argument(
-        "--amount",
-        required=True,
-        help="what a buy spends in eth or usdg, what a sell sells in tokens, or all",
+        "--amount", required=True, help="of a buy: eth or usdg to spend; of a sell: tokens to sell, or all"
     )
     reader.add_argument(
         "--slippage-bps",

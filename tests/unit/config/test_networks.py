@@ -10,7 +10,9 @@ from roundtrip.venues import amm_v3, amm_v4, launchpad_pool
 from roundtrip.venues.base import Contracts
 
 SHARE = parse_address("0xd0601ce157db5bdc3162bbac2a2c8af5320d9eec")
+"""A stock as a token, which launches trade against."""
 LAUNCHED = parse_address("0xc9e9ab90654f82893d7fd18b62f694992e8cef29")
+"""A launch against it that has graduated."""
 
 
 def test_every_contract_has_an_address_of_its_own() -> None:

@@ -92,6 +92,8 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
 
 
 def _combine(outcomes: list[frozenset[VenueOutlook]], order: tuple[int, ...]) -> set[str]:
+    """The codes of the outcomes that decide: a venue that takes the sell, where every other one may refuse it
+    or rank behind; and where none needs to take it, the first status that one of them may have."""
     weakest = [_weakest_rank(outlooks) for outlooks in outcomes]
     codes = {
         outcome.code
@@ -104,15 +106,15 @@ def _combine(outcomes: list[frozenset[VenueOutlook]], order: tuple[int, ...]) ->
             if other != index
         )
     }
-    silent = [{outlook.status for outlook in outlooks if outlook.rank is None} for outlooks in outcomes]
+    without_sell = [{outlook.status for outlook in outlooks if outlook.rank is None} for outlooks in outcomes]
     for status, code in (
         ("bought", "cannot_sell"), ("keeps", "heavy_fees"), ("rounds", "unproven"), ("refused", "cannot_buy"),
         ("dry", "empty_pool"),
     ):  # fmt: skip
-        if all(silent) and any(status in statuses for statuses in silent):
+        if all(without_sell) and any(status in statuses for statuses in without_sell):
             codes.add(code)
-        silent = [statuses - {status} for statuses in silent]
-    if all(silent):
+        without_sell = [statuses - {status} for statuses in without_sell]
+    if all(without_sell):
         codes.add("no_pool")
     return codes
 

@@ -6,7 +6,7 @@ from roundtrip.chain.wallet.calls import WalletCalls
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade.judge import CallResult, RunResult
 from roundtrip.domain.trade.text import failure_clause
-from roundtrip.services.trade.touched_assets import AssetsToWatch, WalletCase, enough
+from roundtrip.services.trade.touched_assets import AssetsToWatch, WalletCase, allow_used_gas
 from roundtrip.services.trade.wallet_run import received_tokens, run_watched, same_effects
 from roundtrip.venues.base import Call
 
@@ -17,7 +17,7 @@ _TRANSACTION_GAS, _ZERO_BYTE_GAS, _BYTE_GAS = 21_000, 10, 40
 
 
 async def run_with_own_gas(
-    case: WalletCase, look: AssetsToWatch, rehearsed: RunResult, balance_wei: int
+    case: WalletCase, assets: AssetsToWatch, rehearsed: RunResult, balance_wei: int
 ) -> RunResult | Missing | None:
     """The run with the wallet's own gas limits, where a call fails with its own; Missing: it could not be
     found out. None: they are enough, or it sets none. ``rehearsed``: the run with plenty of gas, which goes
@@ -27,7 +27,7 @@ async def run_with_own_gas(
         return None
     limits = tuple(
         own.get(number, max(limit, case.first_gas()))
-        for number, limit in enumerate(enough(case, rehearsed).gas_limits)
+        for number, limit in enumerate(allow_used_gas(case, rehearsed).gas_limits)
     )
     refused = _find_refused(case, rehearsed, own)
     if refused is not None:
@@ -37,8 +37,8 @@ async def run_with_own_gas(
         sent = calls.with_plenty()
     else:
         sent = calls.as_sent(rehearsed, balance_wei, case.environment, case.ctx.policy)
-    run = await run_watched(case, [sent], look, case.meter)
-    ran = run.single.proven(run.look)
+    run = await run_watched(case, [sent], assets, case.meter)
+    ran = run.single.proven(run.assets)
     if isinstance(ran, Missing):
         return ran
     if ran.has_reverted():

@@ -214,7 +214,7 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         if short is None:
             result = await _with_tokens_reason(case, full_run, result)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
-    starved = await run_with_own_gas(case, full_run.look, result, balance_wei)
+    starved = await run_with_own_gas(case, full_run.assets, result, balance_wei)
     if isinstance(starved, Missing):
         return _JudgedCalls(TradeOutcome("unproven", missing=starved), None)
     if starved is not None:
@@ -246,12 +246,12 @@ async def _run_as_sent(
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (try_sells(check, meter) for (_, check), meter in zip(tradable, meters[2:], strict=True))
     sent, sell_backs, checks = await at_once(
-        run_watched(case, variants, full_run.look, meters[0]),
+        run_watched(case, variants, full_run.assets, meters[0]),
         sell_all(variants[0], tokens, meters[1], selling_gas),
         at_once(*checking),
     )
     case.meter.add(*meters)
-    result = sent.single.proven(sent.look)
+    result = sent.single.proven(sent.assets)
     if isinstance(result, Missing):
         return _JudgedCalls(TradeOutcome("unproven", missing=result), None)
     if not same_effects(result, rehearsed) and received_tokens(case, result):

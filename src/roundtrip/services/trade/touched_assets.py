@@ -93,7 +93,7 @@ class AssetsToWatch:
     overlooked: bool
 
 
-def look(calls: tuple[Call, ...], contracts: Contracts, places: KnownPlaces) -> AssetsToWatch:
+def list_assets(calls: tuple[Call, ...], contracts: Contracts, places: KnownPlaces) -> AssetsToWatch:
     """Lists weth and usdg, the indexed tokens of venues that the calls name, the calls' targets, and every
     address in their calldata."""
     tokens = dict.fromkeys((contracts.weth, contracts.usdg))
@@ -106,7 +106,9 @@ def look(calls: tuple[Call, ...], contracts: Contracts, places: KnownPlaces) -> 
     return _cut(tuple(tokens), tuple(pairs), MAX_AT_FIRST)
 
 
-def widen_look(watched: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> AssetsToWatch:
+def widen_assets(
+    watched: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]
+) -> AssetsToWatch:
     """Adds tokens and allowances; returns the same object where none is new."""
     at_first, rest = watched.watched, watched.rest
     all_tokens = dict.fromkeys((*at_first.tokens, *tokens, *rest.tokens))
@@ -147,7 +149,9 @@ def marks(call: Call) -> Iterator[str]:
     yield from islice(likely, _MAX_MARKS)
 
 
-def strange(addresses: tuple[Address, ...], contracts: Contracts, places: KnownPlaces) -> tuple[Address, ...]:
+def drop_known(
+    addresses: tuple[Address, ...], contracts: Contracts, places: KnownPlaces
+) -> tuple[Address, ...]:
     """The addresses that may be tokens: not the exchanges' contracts, nor known pools and curves."""
     known = contracts.all_addresses()
     return tuple(
@@ -279,14 +283,14 @@ def is_cut_short(result: RunResult, case: WalletCase) -> bool:
     return starved and max_gas < case.ctx.policy.buy_gas_limit
 
 
-def plenty(case: WalletCase, gas_limit: int) -> WalletCalls:
+def allow_gas(case: WalletCase, gas_limit: int) -> WalletCalls:
     """The calls with plenty of eth and ``gas_limit`` each, to measure what they need. A later run with the
     wallet's own eth and gas limits gives the result."""
     limits = (gas_limit,) * len(case.calls)
     return WalletCalls(case.wallet, case.calls, limits, 2 * PLENTY_WEI)
 
 
-def enough(case: WalletCase, result: RunResult) -> WalletCalls:
+def allow_used_gas(case: WalletCase, result: RunResult) -> WalletCalls:
     """The calls with plenty of eth and three times the gas that they used."""
     return WalletCalls(case.wallet, case.calls, _limits(case, result, 30_000, GAS_SLACK), 2 * PLENTY_WEI)
 

@@ -24,10 +24,10 @@ from roundtrip.services.trade.touched_assets import (
     TOO_DEAR,
     AssetsToWatch,
     WalletCase,
-    enough,
+    allow_gas,
+    allow_used_gas,
     gas_of,
     is_cut_short,
-    plenty,
 )
 from roundtrip.venues.base import Call
 
@@ -45,11 +45,11 @@ TOO_MANY_ASSETS = Missing("token", "the calls touch more assets than one simulat
 @dataclass(frozen=True, slots=True)
 class FullRun:
     """The run with plenty of gas and eth. ``balance_wei``: what the wallet really holds. ``estimated_gas``:
-    the node's estimate for the first call; 0: none. ``look``: the assets that were read in the end.
+    the node's estimate for the first call; 0: none. ``assets``: the assets that were read in the end.
     ``checks``: the buy rounds of tokens that come in or go, or why there is none."""
 
     ran: RunResult | Missing
-    look: AssetsToWatch
+    assets: AssetsToWatch
     balance_wei: int | Missing
     estimated_gas: int
     checks: dict[Address, BuyRoundResult | Missing]
@@ -77,7 +77,7 @@ async def run_calls(case: WalletCase) -> FullRun:
     """Runs the calls in one batch where they name everything that moves, or the index knows it; else in more.
     Raises NodeFault when the first batch has no usable answer."""
     contracts, max_tokens = case.ctx.contracts, case.ctx.policy.most_received
-    watched = touched_assets.look(case.calls, contracts, case.places)
+    watched = touched_assets.list_assets(case.calls, contracts, case.places)
     named = dict.fromkeys(
         token for call in case.calls for token in touched_assets.indexed_tokens(call, case.places)
     )
@@ -99,10 +99,10 @@ async def run_calls(case: WalletCase) -> FullRun:
         hinted = [t for t in single.hints.incoming if t not in checks and not is_money(t, contracts)]
         rerun, more_checks = await _run_with_checks(
             case,
-            lambda meter: run_watched(case, [enough(case, first_result)], wider, meter),
+            lambda meter: run_watched(case, [allow_used_gas(case, first_result)], wider, meter),
             hinted[:max_tokens],
         )
-        single, wider, checks = rerun.single, rerun.look, checks | more_checks
+        single, wider, checks = rerun.single, rerun.assets, checks | more_checks
     result = single.proven(wider)
     unopened = (
         []
@@ -149,13 +149,13 @@ class SingleRun:
         """True where all calls succeeded."""
         return isinstance(self.ran, RunResult) and not self.ran.has_reverted()
 
-    def proven(self, look: AssetsToWatch) -> RunResult | Missing:
+    def proven(self, assets: AssetsToWatch) -> RunResult | Missing:
         """The run with the items that it moved; Missing where an asset or allowance that it touches was not
         read. A run that failed moves nothing, and is returned as it is."""
         result, hints = self.ran, self.hints
         if isinstance(result, Missing) or result.has_reverted():
             return result
-        if look.overlooked or hints.unread:
+        if assets.overlooked or hints.unread:
             return TOO_MANY_ASSETS
         if not result.unread.isdisjoint((*hints.incoming, *hints.outgoing)):
             return Missing("token", "a token that the calls move returns no balances")
@@ -173,18 +173,18 @@ class _FirstRun:
 
 
 def _widen(
-    case: WalletCase, look: AssetsToWatch, *runs: SingleRun, touched: tuple[Address, ...] = ()
+    case: WalletCase, assets: AssetsToWatch, *runs: SingleRun, touched: tuple[Address, ...] = ()
 ) -> AssetsToWatch:
     hints = [run.hints for run in runs]
     addresses = [address for hint in hints for address in (*hint.outgoing, *hint.incoming, *hint.emitters)]
-    tokens = touched_assets.strange((*addresses, *touched), case.ctx.contracts, case.places)
-    return touched_assets.widen_look(look, tokens, tuple(pair for hint in hints for pair in hint.pairs))
+    tokens = touched_assets.drop_known((*addresses, *touched), case.ctx.contracts, case.places)
+    return touched_assets.widen_assets(assets, tokens, tuple(pair for hint in hints for pair in hint.pairs))
 
 
-async def _run_first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _FirstRun:
-    calls = plenty(case, case.first_gas())
+async def _run_first(case: WalletCase, assets: AssetsToWatch, meter: Meter) -> _FirstRun:
+    calls = allow_gas(case, case.first_gas())
     pinned = {"blockHash": case.head.block.hash}
-    read_plan, run_plan = _plans(case, calls, look)
+    read_plan, run_plan = _plans(case, calls, assets)
     requests = [
         RpcCall("eth_chainId", []),
         RpcCall("eth_getBalance", [case.wallet, pinned]),
@@ -196,24 +196,24 @@ async def _run_first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _Fi
     if isinstance(chain, RpcError) or quantity(chain) != case.ctx.chain_id:
         raise NodeFault(f"the node does not answer for chain {case.ctx.chain_id}")
     reads = _results(case, read_plan, answers[0])
-    run = _read(case, calls, look, wallet_calls.together(reads, _results(case, run_plan, answers[1])))
+    run = _read(case, calls, assets, wallet_calls.together(reads, _results(case, run_plan, answers[1])))
     touched = tuple(address for answer in answers[2:] for address in _touched_contracts(answer))
     if isinstance(run.ran, RunResult) and run.ran.has_reverted():
-        run = await _with_more_gas(case, look, reads, meter)
+        run = await _with_more_gas(case, assets, reads, meter)
     gas = _number(estimate)
     return _FirstRun(run, _number(balance), touched, gas if isinstance(gas, int) else 0)
 
 
 async def _with_more_gas(
-    case: WalletCase, look: AssetsToWatch, reads: Results | Missing, meter: Meter
+    case: WalletCase, assets: AssetsToWatch, reads: Results | Missing, meter: Meter
 ) -> SingleRun:
     """Repeats the run with the full gas limit. ``reads``: the reads before the calls."""
-    calls = plenty(case, case.most_gas())
-    _, run_plan = _plans(case, calls, look)
+    calls = allow_gas(case, case.most_gas())
+    _, run_plan = _plans(case, calls, assets)
     (answer,) = await case.ctx.node.batch(
         [build(run_plan, case.head.block, case.head.known_dialect())], meter
     )
-    run = _read(case, calls, look, wallet_calls.together(reads, _results(case, run_plan, answer)))
+    run = _read(case, calls, assets, wallet_calls.together(reads, _results(case, run_plan, answer)))
     cut_short = isinstance(run.ran, RunResult) and is_cut_short(run.ran, case)
     return replace(run, ran=TOO_DEAR) if cut_short else run
 
@@ -237,9 +237,9 @@ async def _touched_by_costly_calls(case: WalletCase, ran: RunResult) -> tuple[Ad
     )
 
 
-def _plans(case: WalletCase, calls: WalletCalls, look: AssetsToWatch) -> tuple[Plan, Plan]:
+def _plans(case: WalletCase, calls: WalletCalls, assets: AssetsToWatch) -> tuple[Plan, Plan]:
     """The plans of the reads before the calls and of the calls."""
-    inputs = (calls, look.watched, case.setting, case.environment)
+    inputs = (calls, assets.watched, case.setting, case.environment)
     return wallet_calls.before_plan(*inputs), wallet_calls.run_plan(*inputs)
 
 
@@ -257,11 +257,11 @@ class WalletRun:
 
     single: SingleRun
     calls: WalletCalls
-    look: AssetsToWatch
+    assets: AssetsToWatch
 
 
 async def run_watched(
-    case: WalletCase, variants: list[WalletCalls], look: AssetsToWatch, meter: Meter
+    case: WalletCase, variants: list[WalletCalls], assets: AssetsToWatch, meter: Meter
 ) -> WalletRun:
     """Runs the calls, again with more assets where the run touched unwatched ones. Of several variants the
     first that succeeds counts, as a wallet that estimates gas would send it. The result is Missing where
@@ -269,35 +269,35 @@ async def run_watched(
     chosen, calls = SingleRun(Missing("node", "the calls were not run"), Hints(), frozenset()), variants[0]
     for _ in range(_MAX_RUNS):
         if not case.gas.take(sum(sum(variant.gas_limits) for variant in variants)):
-            return WalletRun(SingleRun(TOO_DEAR, Hints(), frozenset()), calls, look)
-        before, _ = _plans(case, variants[0], look)
-        plans = [before, *(_plans(case, variant, look)[1] for variant in variants)]
+            return WalletRun(SingleRun(TOO_DEAR, Hints(), frozenset()), calls, assets)
+        before, _ = _plans(case, variants[0], assets)
+        plans = [before, *(_plans(case, variant, assets)[1] for variant in variants)]
         requests = [build(plan, case.head.block, case.head.known_dialect()) for plan in plans]
         batch: list[msgspec.Raw | RpcError] = []
-        for answers in await case.ctx.node.batches(_requests(requests, look), meter):
+        for answers in await case.ctx.node.batches(_requests(requests, assets), meter):
             if isinstance(answers, NodeFault):
-                return WalletRun(SingleRun(_missing_of(answers), Hints(), frozenset()), calls, look)
+                return WalletRun(SingleRun(_missing_of(answers), Hints(), frozenset()), calls, assets)
             batch += answers
         reads, *results = (_results(case, plan, answer) for plan, answer in zip(plans, batch, strict=True))
         runs = [
-            _read(case, variant, look, wallet_calls.together(reads, result))
+            _read(case, variant, assets, wallet_calls.together(reads, result))
             for variant, result in zip(variants, results, strict=True)
         ]
         chosen, calls = _first_through(runs, variants)
-        wider = _widen(case, look, *(run for run in runs if run.through()))
-        if wider is look:
-            return WalletRun(chosen, calls, look)
-        look = wider
+        wider = _widen(case, assets, *(run for run in runs if run.through()))
+        if wider is assets:
+            return WalletRun(chosen, calls, assets)
+        assets = wider
     # Each run touched something that it did not read, the last one, too.
-    return WalletRun(replace(chosen, ran=TOO_MANY_ASSETS), calls, look)
+    return WalletRun(replace(chosen, ran=TOO_MANY_ASSETS), calls, assets)
 
 
 _MAX_READS_TOGETHER = 24
 
 
-def _requests(calls: list[RpcCall], look: AssetsToWatch) -> list[list[RpcCall]]:
+def _requests(calls: list[RpcCall], assets: AssetsToWatch) -> list[list[RpcCall]]:
     """The calls by requests: one each for runs with many reads, which together exceed a megabyte."""
-    reads_much = len(look.watched.tokens) + len(look.watched.pairs) > _MAX_READS_TOGETHER
+    reads_much = len(assets.watched.tokens) + len(assets.watched.pairs) > _MAX_READS_TOGETHER
     return [[call] for call in calls] if reads_much else [calls]
 
 
@@ -321,16 +321,18 @@ def _first_through(runs: list[SingleRun], variants: list[WalletCalls]) -> tuple[
     return replace(first, ran=Missing("token", "with another gas limit the calls do something else")), calls
 
 
-def _read(case: WalletCase, calls: WalletCalls, look: AssetsToWatch, results: Results | Missing) -> SingleRun:
+def _read(
+    case: WalletCase, calls: WalletCalls, assets: AssetsToWatch, results: Results | Missing
+) -> SingleRun:
     result = wallet_calls.read_run(
-        results, calls, look.watched, case.setting, case.environment, case.head.block
+        results, calls, assets.watched, case.setting, case.environment, case.head.block
     )
     if isinstance(results, Missing):
         return SingleRun(result, Hints(), frozenset())
     hints = read_hints(results, calls, case.ctx.contracts.permit2)
     if isinstance(result, RunResult):
         result = result.with_given_again({(pair.token, pair.spender, pair.via) for pair in hints.pairs})
-    return SingleRun(result, hints, wallet_calls.unread_pairs(results, look.watched))
+    return SingleRun(result, hints, wallet_calls.unread_pairs(results, assets.watched))
 
 
 def sent_elsewhere_wei(calls: tuple[Call, ...], result: RunResult) -> int:

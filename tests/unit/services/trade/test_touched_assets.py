@@ -12,10 +12,10 @@ from roundtrip.services.trade.touched_assets import (
     MAX_IN_ALL,
     KnownPlaces,
     address_words,
+    drop_known,
     indexed_tokens,
-    look,
-    strange,
-    widen_look,
+    list_assets,
+    widen_assets,
 )
 from roundtrip.venues import abi, amm_v3, amm_v4, erc20, permit2
 from roundtrip.venues.base import Call
@@ -61,7 +61,7 @@ def test_short_calldata_has_no_words(data: str) -> None:
 @given(data=st.binary(max_size=400))
 def test_any_calldata_is_read(data: bytes) -> None:
     one = Call(A, "0x" + data.hex())
-    found = look((one,), CONTRACTS, listed(*V3))
+    found = list_assets((one,), CONTRACTS, listed(*V3))
     assert len(found.watched.tokens) <= MAX_AT_FIRST
     assert all(int(word, 16) >= 2**64 for word in address_words(one.data))
 
@@ -70,40 +70,40 @@ def test_any_calldata_is_read(data: bytes) -> None:
 
 
 def test_money_targets_and_words_are_looked_at() -> None:
-    found = look((call(A, B, 7), call(C, D)), CONTRACTS, NOWHERE)
+    found = list_assets((call(A, B, 7), call(C, D)), CONTRACTS, NOWHERE)
     assert found.watched.tokens == (*MONEY, A, C, B, D)
     assert not found.overlooked
 
 
 def test_who_is_called_may_be_the_token_and_a_word_the_spender() -> None:
-    found = look((call(A, B),), CONTRACTS, NOWHERE)
+    found = list_assets((call(A, B),), CONTRACTS, NOWHERE)
     assert Pair(A, B) in found.watched.pairs
 
 
 def test_an_approval_for_all_is_looked_at_as_such() -> None:
-    found = look((call(A, B, 1, head=erc20.SET_APPROVAL_FOR_ALL),), CONTRACTS, NOWHERE)
+    found = list_assets((call(A, B, 1, head=erc20.SET_APPROVAL_FOR_ALL),), CONTRACTS, NOWHERE)
     assert found.watched.pairs == (Pair(A, B, "all"),)
 
 
 def test_an_approval_by_permit2_is_looked_at_as_such() -> None:
     one = call(CONTRACTS.permit2, A, B, 10**18, 2**48 - 1, head=permit2.APPROVE)
-    found = look((one,), CONTRACTS, NOWHERE)
+    found = list_assets((one,), CONTRACTS, NOWHERE)
     assert found.watched.pairs == (Pair(A, B, "permit2"),)
     assert {A, B} <= set(found.watched.tokens)
 
 
 def test_one_address_is_looked_at_once() -> None:
-    found = look((call(A, A, A), call(A, A)), CONTRACTS, NOWHERE)
+    found = list_assets((call(A, A, A), call(A, A)), CONTRACTS, NOWHERE)
     assert found.watched.tokens == (*MONEY, A)
     assert found.watched.pairs == (Pair(A, A),)
 
 
 def test_what_a_node_can_read_at_once_is_bounded_and_what_is_left_is_said() -> None:
-    found = look((call(A, *many(100)),), CONTRACTS, NOWHERE)
+    found = list_assets((call(A, *many(100)),), CONTRACTS, NOWHERE)
     assert len(found.watched.tokens) == MAX_AT_FIRST
     assert len(found.watched.pairs) == MAX_AT_FIRST
     assert found.overlooked
-    exact = look((call(A, *many(21)),), CONTRACTS, NOWHERE)
+    exact = list_assets((call(A, *many(21)),), CONTRACTS, NOWHERE)
     assert not exact.overlooked
 
 
@@ -125,7 +125,7 @@ def test_what_a_node_can_read_at_once_is_bounded_and_what_is_left_is_said() -> N
 def test_a_token_is_found_by_any_mark_of_its_pool(data: str) -> None:
     known = listed(*V3, V4)
     assert set(indexed_tokens(Call(A, data), known)) == {TOKEN}
-    assert TOKEN in look((Call(A, data),), CONTRACTS, known).watched.tokens
+    assert TOKEN in list_assets((Call(A, data),), CONTRACTS, known).watched.tokens
 
 
 def test_a_token_is_found_by_its_pool_as_target() -> None:
@@ -135,38 +135,38 @@ def test_a_token_is_found_by_its_pool_as_target() -> None:
 
 def test_tokens_that_are_known_are_looked_at_before_other_words() -> None:
     calls = (call(A, *many(100)), Call(B, "0x12345678" + POOL[2:]))
-    assert TOKEN in look(calls, CONTRACTS, listed(*V3)).watched.tokens
+    assert TOKEN in list_assets(calls, CONTRACTS, listed(*V3)).watched.tokens
 
 
 # --- what the run tells ------------------------------------------------------------------------------
 
 
 def test_nothing_new_is_the_same_object() -> None:
-    first = look((call(A, B),), CONTRACTS, NOWHERE)
-    assert widen_look(first, (A, B), (Pair(A, B),)) is first
+    first = list_assets((call(A, B),), CONTRACTS, NOWHERE)
+    assert widen_assets(first, (A, B), (Pair(A, B),)) is first
 
 
 def test_what_is_new_is_added_once() -> None:
-    first = look((call(A, B),), CONTRACTS, NOWHERE)
-    more = widen_look(first, (C, A, C), (Pair(C, D), Pair(C, D, "permit2")))
+    first = list_assets((call(A, B),), CONTRACTS, NOWHERE)
+    more = widen_assets(first, (C, A, C), (Pair(C, D), Pair(C, D, "permit2")))
     assert more.watched.tokens == (*first.watched.tokens, C)
     assert more.watched.pairs == (*first.watched.pairs, Pair(C, D), Pair(C, D, "permit2"))
     assert not more.overlooked
 
 
 def test_what_was_left_over_is_looked_at_behind_what_the_run_tells() -> None:
-    first = look((call(A, *many(60)),), CONTRACTS, NOWHERE)
-    more = widen_look(first, (C,), ())
+    first = list_assets((call(A, *many(60)),), CONTRACTS, NOWHERE)
+    more = widen_assets(first, (C,), ())
     assert C in more.watched.tokens
     assert set(many(60)) <= set(more.watched.tokens)
 
 
 def test_too_much_is_overlooked_and_said() -> None:
-    first = look((call(A, B),), CONTRACTS, NOWHERE)
-    assert widen_look(first, tuple(many(MAX_IN_ALL)), ()).overlooked
+    first = list_assets((call(A, B),), CONTRACTS, NOWHERE)
+    assert widen_assets(first, tuple(many(MAX_IN_ALL)), ()).overlooked
     pairs = tuple(Pair(one, A) for one in many(MAX_IN_ALL))
-    assert widen_look(first, (), pairs).overlooked
-    assert not widen_look(first, tuple(many(MAX_IN_ALL - 4)), ()).overlooked
+    assert widen_assets(first, (), pairs).overlooked
+    assert not widen_assets(first, tuple(many(MAX_IN_ALL - 4)), ()).overlooked
 
 
 def test_machinery_pools_and_numbers_are_no_tokens() -> None:
@@ -174,5 +174,5 @@ def test_machinery_pools_and_numbers_are_no_tokens() -> None:
     small = Address(f"0x{2**64 - 1:040x}")
     answer = (A, POOL, CONTRACTS.universal_router, CONTRACTS.permit2, TOKEN, small, B)
     # A token of these tests has an address that nobody can make.
-    assert strange(answer, CONTRACTS, known) == (A, B)
-    assert strange((POOL,), CONTRACTS, NOWHERE) == (POOL,)
+    assert drop_known(answer, CONTRACTS, known) == (A, B)
+    assert drop_known((POOL,), CONTRACTS, NOWHERE) == (POOL,)
