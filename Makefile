@@ -50,7 +50,7 @@ bench: $(VENV)/.installed node_modules/.installed $(if $(filter lighthouse,$(NAM
 	@$(TESTS) -m bench.$(or $(NAME),side_by_side) $(FLAGS)
 
 # Long runs, by NAME. FLAGS are the program's; --help lists them.
-# truth    random tokens against real wallets           N=2000 SEED= CASE=
+# truth    random tokens against real wallets           N=2000 SEED= CASE= FLAGS=--real (over a real geth)
 # springs  tokens that spring on some wallets only      N=340 SEED= CASE= FLAGS='--checks 100 --only "address, 1 in 8"'
 # dialects every sample token on every kind of node     FLAGS=--write (tests/truth/dialects.md), --real (only geth)
 # sweep    seeded runs through faults                   SEEDS=500 FIRST= RUNS="index alerts"
@@ -61,14 +61,14 @@ bench: $(VENV)/.installed node_modules/.installed $(if $(filter lighthouse,$(NAM
 # python   unit and store tests on another Python       PYTHON_VERSION=3.12
 # server   all tests on a PostgreSQL server             DATABASE_URL=postgresql://role:password@host/database
 # citus    the store's tests on Citus                   COORDINATOR_URL= WORKER_URLS=one,another TEST=
-truth = -m truth.run $(if $(CASE),--case '$(CASE)',$(or $(N),2000) $(SEED))
+truth = -m truth.run $(if $(CASE),--case '$(CASE)',$(or $(N),2000) $(SEED)) $(FLAGS)
 springs = -m truth.run_springs $(if $(CASE),--case '$(CASE)',$(or $(N),340) $(SEED)) $(FLAGS)
 dialects = -m truth.run_dialects $(FLAGS)
 bad-days = -m sim.bad_days $(FLAGS)
 soak = -m bench.soak --minutes $(or $(MINUTES),30) $(FLAGS)
 overload = -m bench.soak_overload $(FLAGS)
 
-long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed $(if $(filter dialects,$(NAME)),var/geth) ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python, server or citus.
+long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed $(if $(filter dialects truth,$(NAME)),var/geth) ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python, server or citus.
 ifeq ($(NAME),sweep)
 	@set -e; for runs in $(or $(RUNS),index alerts); do $(TESTS) -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
 else ifeq ($(NAME),schemathesis)

@@ -1,13 +1,16 @@
 """Checks on the local chain and on a real geth with the same state, field by field."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
-from support.real_geth import GethNode, RealGeth
+from support.real_geth import BINARY, MISSING, GethNode, RealGeth, running_geth
 from truth.node_checks import CountedCheck, differences, median_costs, run_check
+
+CheckRunner = Callable[[str, Built, str, int], Awaitable[CountedCheck]]
+"""Checks a token over the node at a URL, with a seed for its draws."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,36 @@ class GethRow:
 
 
 async def geth_rows(
-    rpc: SyncRpc, geth: RealGeth, built: Built, tokens: Mapping[str, str], seed: int = 0
+    rpc: SyncRpc,
+    geth: RealGeth,
+    built: Built,
+    tokens: Mapping[str, str],
+    seed: int = 0,
+    check: CheckRunner = run_check,
 ) -> AsyncIterator[GethRow]:
     """A row for every token, by its name. Both checks have the same head, clock and seed."""
     async with GethNode(geth, rpc.url).running() as proxy:
         for name, token in tokens.items():
-            on_anvil = await run_check(rpc.url, built, token, seed)
-            yield GethRow(name, on_anvil, await run_check(proxy.url, built, token, seed))
+            on_anvil = await check(rpc.url, built, token, seed)
+            yield GethRow(name, on_anvil, await check(proxy.url, built, token, seed))
+
+
+async def compare_on_geth(
+    rpc: SyncRpc, built: Built, tokens: Mapping[str, str], check: CheckRunner = run_check
+) -> bool:
+    """Prints a row for each token on a real geth, and their sum. Returns whether all answers are anvil's, or
+    there is no geth."""
+    if not BINARY.exists():
+        print(f"\n{MISSING}")
+        return True
+    rows = []
+    with running_geth(rpc) as geth:
+        print(f"\na real geth, with block {geth.number} after {geth.start_s:.1f} s", flush=True)
+        async for row in geth_rows(rpc, geth, built, tokens, check=check):
+            print(row.text(), flush=True)
+            rows.append(row)
+    print("\n" + "\n".join(sum_geth_rows(rows)))
+    return not any(row.differing() for row in rows)
 
 
 def sum_geth_rows(rows: list[GethRow]) -> list[str]:

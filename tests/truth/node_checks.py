@@ -4,7 +4,7 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import aiohttp
@@ -12,7 +12,9 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.config.networks import Network, contracts_from
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.verdict import judge
 from roundtrip.library.node_checks import NodeChecks
 from roundtrip_development.devnet.node import CHAIN_ID
 from roundtrip_development.devnet.world import Built
@@ -97,6 +99,19 @@ async def run_check(url: str, built: Built, token: str, seed: int = 0) -> Counte
         checks = NodeChecks(node, network_of(built), lambda: NOW_S, lambda: entropy)
         ran = await checks.run(token, None, False, lambda step: None)
         return CountedCheck(msgspec.to_builtins(ran.answer), node.costs())
+
+
+async def run_judgement(url: str, built: Built, token: str, seed: int = 0) -> CountedCheck:
+    """The same of the service's own check, which finds pools of any key in the logs: its verdict, and what it
+    read in each pool."""
+    async with context_for(url, built, no_database(), TIMEOUT_S, None) as ctx:
+        await ctx.heads.refresh()
+        assert isinstance(ctx.node, Node)
+        node = CountingNode(url, ctx.node.session, TIMEOUT_S)
+        drawn = replace(ctx, node=node, now_s=lambda: NOW_S, entropy=lambda: seed.to_bytes(32, "big"))
+        judgement = judge(await gather_evidence(drawn, Address(token), Meter()), POLICY)
+        readings = {str(number): asdict(reading) for number, reading in enumerate(judgement.readings)}
+        return CountedCheck({"verdict": asdict(judgement.verdict), "pools": readings}, node.costs())
 
 
 async def run_service_check(url: str, built: Built, token: str) -> NodeCosts:

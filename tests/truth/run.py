@@ -1,26 +1,32 @@
 """Thousands of composed tokens: what the check says of each beside what real wallets meet.
 
 ``python -m truth.run N [SEED]`` or ``python -m truth.run --case '{...}'``; best called by
-``make long NAME=truth``.
+``make long NAME=truth``. With ``--real`` each answer is compared with that over a real geth instead.
 """
 
 import argparse
 import asyncio
+import contextlib
 import secrets
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.fixtures import PROJECT
 from truth.cases import Case, drawn, parse
-from truth.trial import Trial, tried
+from truth.geth_table import compare_on_geth
+from truth.node_checks import run_judgement
+from truth.trial import Trial, deploy_case, tried
 
 _MAX_UNKNOWN = 0.01
 _AT_ONCE = 500
 """Cases on one node, which keeps a little of every block it ever made."""
+_MONEY_WEI = 10**28
+"""What filling the pools of some thousands of cases takes."""
 
 
 def main() -> int:
@@ -29,6 +35,7 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=2000)
     parser.add_argument("seed", nargs="?", type=int)
     parser.add_argument("--case")
+    parser.add_argument("--real", action="store_true", help="answers over a real geth beside anvil's")
     asked = parser.parse_args()
     if asked.case:
         (trial,) = _run([parse(asked.case)])
@@ -38,17 +45,33 @@ def main() -> int:
     with_seed = secrets.randbelow(10**9) if asked.seed is None else asked.seed
     print(f"seed {with_seed}")
     cases, began = drawn(asked.count, with_seed), time.monotonic()
+    if asked.real:
+        return 0 if _run_real(cases) else 1
     trials = [trial for n in range(0, len(cases), _AT_ONCE) for trial in _run(cases[n : n + _AT_ONCE])]
     print(f"{len(trials)} cases in {time.monotonic() - began:.0f} s\n")
     print(table(trials))
     return 0 if bar_is_met(trials) else 1
 
 
-def _run(cases: list[Case]) -> list[Trial]:
+@contextlib.contextmanager
+def _chain() -> Iterator[tuple[SyncRpc, world.Built]]:
     places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as rpc:
+        yield rpc, built
+
+
+def _run(cases: list[Case]) -> list[Trial]:
+    with _chain() as (rpc, built):
         return [_shown(asyncio.run(tried(rpc, built, case))) for case in cases]
+
+
+def _run_real(cases: list[Case]) -> bool:
+    with _chain() as (rpc, built):
+        # All of them stand on the chain at once.
+        rpc.call("anvil_setBalance", rpc.call("eth_accounts")[0], hex(_MONEY_WEI))
+        tokens = {case.text(): deploy_case(rpc, built, case)[0] for case in cases}
+        return asyncio.run(compare_on_geth(rpc, built, tokens, run_judgement))
 
 
 def _shown(trial: Trial) -> Trial:

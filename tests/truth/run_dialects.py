@@ -16,7 +16,6 @@ from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from support.fixtures import PROJECT, no_database
-from support.real_geth import BINARY, MISSING, running_geth
 from truth.dialect_table import (
     KINDS,
     DialectRow,
@@ -30,7 +29,7 @@ from truth.dialect_table import (
     write_table,
 )
 from truth.gas_tokens import GAS_TOKENS
-from truth.geth_table import GethRow, geth_rows, sum_geth_rows
+from truth.geth_table import compare_on_geth
 
 
 def main() -> int:
@@ -67,23 +66,9 @@ async def _shown(rows: AsyncIterator[DialectRow]) -> AsyncIterator[DialectRow]:
 
 
 async def _run_real(rpc: SyncRpc, built: world.Built) -> bool:
-    """Every story and every token with dear transfers on a real geth. Returns whether all answers are
-    anvil's, or there is no geth."""
-    if not BINARY.exists():
-        print(f"\n{MISSING}")
-        return True
-    tokens = built.tokens | {name: token.put(rpc, built) for name, token in GAS_TOKENS.items()}
-    with running_geth(rpc) as geth:
-        print(f"\na real geth, with block {geth.number} after {geth.start_s:.1f} s", flush=True)
-        rows = [row async for row in _printed(geth_rows(rpc, geth, built, tokens))]
-    print("\n" + "\n".join(sum_geth_rows(rows)))
-    return not any(row.differing() for row in rows)
-
-
-async def _printed(rows: AsyncIterator[GethRow]) -> AsyncIterator[GethRow]:
-    async for row in rows:
-        print(row.text(), flush=True)
-        yield row
+    """Every story and every token with dear transfers on a real geth."""
+    dear = {name: token.put(rpc, built) for name, token in GAS_TOKENS.items()}
+    return await compare_on_geth(rpc, built, built.tokens | dear)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
     """Deploys the token, checks it, trades it, and takes everything back."""
     snapshot = rpc.call("evm_snapshot")
     try:
-        token, bypass = _deployed(rpc, built, case)
+        token, bypass = deploy_case(rpc, built, case)
         evidence = await _evidence(rpc, built, Address(token), case)
         price = evidence.market.usdg_per_eth_raw
         assert not isinstance(price, Missing)
@@ -148,7 +148,7 @@ def _with_others(
     return met
 
 
-def _deployed(rpc: SyncRpc, built: Built, case: Case) -> tuple[str, str]:
+def deploy_case(rpc: SyncRpc, built: Built, case: Case) -> tuple[str, str]:
     """The token, and what moves it past its pools where one has a hook."""
     deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     token = put_token(deployer, built.contracts, case.story(), _code("composed"), built.hooks)
