@@ -28,6 +28,8 @@ def moments_s(count: int) -> tuple[int, ...]:
 
 
 BPS = 10_000
+_NEARLY_ALL_BPS = (9900, 9800, 9500, 9000)
+"""What is tried where all of it is refused; the last counts as nearly all, too."""
 NEARLY_BPS = 9800
 """What is sold of a buy that followed another trip."""
 
@@ -73,7 +75,7 @@ class Sale:
         return self.sold_raw >= self.asked_raw - self.asked_raw // BPS
 
 
-Way = Literal["half", "sliver", "handed", "pieces", "small pieces", "any hour", "route"]
+Way = Literal["nearly", "half", "sliver", "handed", "pieces", "small pieces", "any hour", "route"]
 REFUSED = Sale(1, 1, 1, 0, 0)
 """A sell that was refused after all that came before it went through."""
 Sales = dict[int, Sale | None]
@@ -94,7 +96,8 @@ class Met:
     """What wallets met in one pool. ``size``: the largest at which it was bought, None when at none.
 
     ``sells`` are the main wallet's. ``day_after``: all but a fiftieth, sold a day after a buy that followed
-    the sell of an hour, where the pool is not the cheapest. ``parts``: other ways to sell. The half, 1 %
+    the sell of an hour, where the pool is not the cheapest. ``parts``: other ways to sell. 99 to 90 % of it
+    (``nearly``), the half, 1 %
     (``sliver``) and by another wallet (``handed``) are tried where less than half surely sold at once; ten
     sales over a day (``pieces``), fifty (``small pieces``), one sale at ten moments (``any hour``) and the
     other router (``route``) where no single sale surely sold half. ``kept_to_buyer``: another wallet could
@@ -197,12 +200,15 @@ class PoolTrader:
             return purchase is not None and self._sell(0, purchase, SOON_S) is None
 
     def _in_part(self, purchase: _Purchase, sells: Sales) -> dict[Way, Sale | None]:
-        """Half of it, 1 % of it, and all of it from another wallet, where all of it does not sell at once."""
+        """Nearly all of it, half, 1 %, and all of it from another wallet, where all of it does not sell at
+        once."""
         if surely_half(sells[SOON_S]):
             return {}
         half = self._sell(0, purchase, SOON_S, BPS // 2)
         sliver = self._sell(0, purchase, SOON_S, BPS // 100)
-        return {"half": half, "sliver": sliver, "handed": self._handed(purchase)}
+        large = (self._sell(0, purchase, SOON_S, share_bps) for share_bps in _NEARLY_ALL_BPS if half)
+        nearly = next((sale for sale in large if sale is not None), None)
+        return {"nearly": nearly, "half": half, "sliver": sliver, "handed": self._handed(purchase)}
 
     def _by_route(self, size: str) -> Sale | None:
         """All of it by the other router, or in its other order."""

@@ -162,7 +162,7 @@ def _fees_bps(met: Met, slack_bps: int) -> int:
     """The largest loss that is no price impact."""
     counted = [*met.sells.values()]
     if not _enough(met.sells[SOON_S], slack_bps):
-        counted.append(met.parts.get("half"))
+        counted.append(met.parts.get("nearly") or met.parts.get("half"))
     if not any(_enough(sale, slack_bps) for sale in counted):
         ways: tuple[Way, ...] = ("pieces", "small pieces", "any hour", "route")
         counted += _best_pieces([met.parts.get(way) for way in ways])
@@ -185,9 +185,10 @@ def _best_pieces(ways: list[Sale | None]) -> list[Sale | None]:
 
 
 def _group(met: Met, slack_bps: int) -> int:
-    """0: all of it sold, at once and later. 1: half of it at once. 2: only in part or later."""
+    """0: all of it sold, at once and later. 1: half of it at once, or nearly all where all is refused. 2:
+    only in part or later."""
     if not _enough(met.sells[SOON_S], slack_bps):
-        return 2
+        return 1 if met.parts.get("nearly") else 2
     return 0 if all(sale is not None and sale.whole() for sale in met.sells.values()) else 1
 
 
