@@ -193,7 +193,7 @@ class Program:
         self.said = self.log.stat().st_size
         self.process = await self.launched("sync")
 
-    async def begun(self) -> None:
+    async def begin_index(self) -> None:
         """Waits until a sync that was started follows: before that, it ends where the database is away."""
 
         async def follows() -> bool:

@@ -139,13 +139,13 @@ class Run:
     async def database_stops(self) -> None:
         """The database is ended in order, and started again."""
         self.outcome.restarts += 1
-        await self.sync.begun()
+        await self.sync.begin_index()
         await arena.restart(self.server, at_once=False)
 
     async def database_crashes(self) -> None:
         """The database ends as in a crash, in the middle of whatever it does, and is started again."""
         self.outcome.restarts += 1
-        await self.sync.begun()
+        await self.sync.begin_index()
         async with self._at_some_moment():
             await arena.restart(self.server, at_once=True)
 

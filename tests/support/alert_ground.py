@@ -16,7 +16,7 @@ from roundtrip.store.watch import watches
 from roundtrip.sync.apply import Writer
 from roundtrip.venues.base import Contracts
 from support.alerting import PLAIN, amiss
-from support.tables import appended
+from support.tables import append_blocks
 from support.told_blocks import Chain, LoggedTransaction, bought, sent
 from unit.sync.telling import ALICE, CURVE
 from unit.venues.logs import NETWORK
@@ -54,7 +54,7 @@ class AlertGround:
         return AlertLoop(self, parts, poll_s=60.0, **how)
 
     async def follows(self, *blocks: BlockRead) -> None:
-        await appended(self.index, self.writer, blocks or self.chain.blocks[-1:])
+        await append_blocks(self.index, self.writer, blocks or self.chain.blocks[-1:])
 
     async def block(self, *transactions: LoggedTransaction, after_s: int = 1) -> BlockRead:
         made = self.chain.block(*transactions, after_s=after_s)

@@ -39,7 +39,7 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.sync.apply import Writer
 from support import told_blocks as told
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import WETH, Chain, LoggedTransaction, sent
 from support.told_winners import BEST, BUYERS, DAY_S, DEPLOYER, HIS_FRIEND, MILLION, buys, curve, pays, sells
 from unit.venues.logs import NETWORK
@@ -166,8 +166,8 @@ class FlagGround:
         self.chain.block(opened, mints(LP, 600), mints(FLAGGER, 900))
         self.chain.block(*(sells(BEST, 3.0, token) for token in TOKENS), after_s=DAY_S)
         self.chain.block(buys_in_pool(BUYERS[1]))
-        self.writer = await begun(self.index, self.chain.parent)
-        await appended(self.index, self.writer, self.chain.blocks)
+        self.writer = await begin_index(self.index, self.chain.parent)
+        await append_blocks(self.index, self.writer, self.chain.blocks)
         await self.count()
 
     async def count(self) -> None:
@@ -182,7 +182,7 @@ class FlagGround:
 
     async def block(self, *transactions: LoggedTransaction, after_s: int = 1) -> None:
         made = self.chain.block(*transactions, after_s=after_s)
-        await appended(self.index, self.writer, [made])
+        await append_blocks(self.index, self.writer, [made])
 
     async def account(
         self, wallet: Address = FLAGGER, designation: str = "mite-test", days_old: float = 30

@@ -83,7 +83,7 @@ class PaidDispatch:
     drawn: DrawnIds = field(default_factory=DrawnIds)
     retry_s: float = 1.0
 
-    async def begun(self) -> "PaidDispatch":
+    async def begin_index(self) -> "PaidDispatch":
         self.ledger.balances[1] = Balance(5)
         self.gate = self.made()
         self.dispatch = Dispatch(CONTEXT, self.gate, SharedAnswers(lambda: self.now_s))

@@ -85,7 +85,7 @@ class ModelProcess:
         counter = CallCounter(self.counts, self.wall, clock=lambda: self.now_s)
         self.gate = Gate(MinuteLimits(self.wall), ALLOWANCES, counter, spender=self.spender)
 
-    async def begun(self) -> "ModelProcess":
+    async def begin_index(self) -> "ModelProcess":
         """With its connections, so that it never dies while one is made."""
         for own in (self.ledger.connection, self.counts.connection):
             await own._connect()

@@ -127,7 +127,7 @@ class Scoring:
         return (await scorecard(self.ctx, ScorecardParams())).answer
 
 
-async def begun(ground: Ground, pool: asyncpg.Pool) -> Scoring:
+async def begin_index(ground: Ground, pool: asyncpg.Pool) -> Scoring:
     """Nothing was checked yet."""
     await pool.execute(
         "TRUNCATE jobs.job, facts.evidence, facts.score, facts.score_count, facts.score_cursor,"

@@ -42,14 +42,14 @@ async def emptied(connection: Connection) -> None:
     await connection.execute(f"TRUNCATE {', '.join(row['name'] for row in rows)}")
 
 
-async def begun(connection: Connection, parent: BlockRef) -> Writer:
+async def begin_index(connection: Connection, parent: BlockRef) -> Writer:
     """A new index of what follows ``parent``."""
     await emptied(connection)
     await cursor.begin(connection, parent.number + 1, parent)
     return Writer(NETWORK)
 
 
-async def appended(
+async def append_blocks(
     connection: Connection, writer: Writer, blocks: Sequence[BlockRead], at_once: Sequence[int] = ()
 ) -> None:
     """Appends blocks in batches of these sizes, taken in turn; none: all at once."""

@@ -384,11 +384,11 @@ export interface components {
              * @enum {string}
              */
             readonly kind: "bag_guard" | "follow" | "rule" | "service" | "test" | "unlock";
-            /** @description Who did it: your name for the wallet, its address, or the rule's who. null: does not apply. */
+            /** @description Who did it: your name for the wallet, its address, the rule's who, or deployer. null: does not apply. */
             readonly who: string | null;
             /** @description What happened. verdict: a check's verdict changed; retracted: a reorg removed it from the chain. null: does not apply. */
             readonly verb: ("buying" | "selling" | "launching" | "graduating" | "moving" | "draining" | "removing" | "verdict" | "retracted") | null;
-            /** @description The wallet that did it. null: does not apply. */
+            /** @description The wallet that did it; of an unlock, who can then withdraw; of a graduation, the deployer. null: does not apply. */
             readonly wallet: string | null;
             /** @description The token's address. null: does not apply. */
             readonly token: string | null;
@@ -404,7 +404,7 @@ export interface components {
             readonly tx: string | null;
             /** @description Its block. null: does not apply. */
             readonly block: number | null;
-            /** @description When it happened: the time of its block. */
+            /** @description The time of its block; of an unlock, when it unlocks; without a block, when it was raised. */
             readonly ts: string;
             /** @description The rule that it is a hit of. null: not a rule's. */
             readonly rule: string | null;
@@ -1297,7 +1297,7 @@ export interface components {
         readonly RepeatCrowd: {
             /** @description Top holders that also bought other launches of the deployer. */
             readonly wallets: number;
-            /** @description Top holders that were compared. */
+            /** @description Top holders listed, the deployer and creators among them. */
             readonly ofTop: number;
             /** @description Most other launches that one of them bought. */
             readonly mostLaunches: number;

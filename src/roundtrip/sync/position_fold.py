@@ -30,9 +30,10 @@ async def fold_onto(
     *,
     puts_closings: bool = False,
 ) -> None:
-    """``table``: position or position_base. ``trades``: chunks, ordered by key, then by the chain, all later
-    than the stored position. Only one chunk is in memory at a time, and other tasks run between chunks.
-    ``puts_closings``: closed positions are written, too."""
+    """Folds trades onto the stored positions of their wallets. ``table``: position or position_base.
+    ``trades``: chunks, ordered by key, then by the chain, all later than the stored position. Only one chunk
+    is in memory at a time, and other tasks run between chunks. ``puts_closings``: closed positions are
+    written, too; none of these may be there."""
     # The last key of a chunk may continue in the next one: it is written once all of it is folded.
     open_key: PositionKey | None = None
     folded: dict[PositionKey, WalletPosition] = {}
@@ -52,7 +53,8 @@ async def fold_onto(
     await put_positions(connection, folded, table)
 
 
-REBUILT_AT_ONCE = 5_000
+REBUILT_IDS_AT_ONCE = 5_000
+"""Ids of addresses, whose trades of all days are folded in one transaction, for which the sync waits."""
 
 
 async def rebuild(connection: Connection, contracts: Contracts) -> AsyncIterator[int]:
@@ -60,8 +62,8 @@ async def rebuild(connection: Connection, contracts: Contracts) -> AsyncIterator
     then clears its caches. Pruned trades still count: they were folded into ``facts.position_base``, and
     closings from their time are left as they are."""
     last = await cursor.highest_address_id(connection)
-    for first in range(1, last + 1, REBUILT_AT_ONCE):
-        yield await _rebuild(connection, first, first + REBUILT_AT_ONCE, contracts)
+    for first in range(1, last + 1, REBUILT_IDS_AT_ONCE):
+        yield await _rebuild(connection, first, first + REBUILT_IDS_AT_ONCE, contracts)
 
 
 async def _rebuild(connection: Connection, first: int, end: int, contracts: Contracts) -> int:
@@ -76,7 +78,8 @@ async def _rebuild(connection: Connection, first: int, end: int, contracts: Cont
 
 
 _TRADE: partitions.Daily = "facts.trade"
-ADDRESSES_AT_ONCE = 20_000
+RETIRED_IDS_AT_ONCE = 20_000
+"""Ids of addresses, whose trades of one day are folded with one query."""
 
 
 async def retire_trades(connection: Connection, before_s: int, contracts: Contracts) -> bool:
@@ -93,8 +96,8 @@ async def retire_trades(connection: Connection, before_s: int, contracts: Contra
         if end_s > before_s:
             return False
         last = await cursor.highest_address_id(connection)
-        for first in range(1, last + 1, ADDRESSES_AT_ONCE):
-            wallets = first, first + ADDRESSES_AT_ONCE
+        for first in range(1, last + 1, RETIRED_IDS_AT_ONCE):
+            wallets = first, first + RETIRED_IDS_AT_ONCE
             trades = fills_of_wallets(connection, *wallets, contracts, (first_s, end_s))
             await fold_onto(connection, "position_base", trades)
         await cursor.lock_for_refold(connection)

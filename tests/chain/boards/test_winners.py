@@ -21,7 +21,7 @@ from roundtrip.store.index import cursor as index_of
 from roundtrip.store.index import tokens
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
-from support.tables import appended, begun, own_database
+from support.tables import append_blocks, begin_index, own_database
 from support.told_blocks import Chain
 from support.told_winners import BEST, DAY_S, SECOND, TOKEN, Won, sells
 from support.won import facts, plain
@@ -44,7 +44,7 @@ async def winners_ctx(ctx: Context, told_url: str) -> AsyncIterator[Context]:
     async with asyncpg.create_pool(told_url, min_size=1, max_size=4) as pool:
         won = Won()
         async with pool.acquire() as connection:
-            await appended(connection, await begun(connection, won.chain.parent), won.chain.blocks)
+            await append_blocks(connection, await begin_index(connection, won.chain.parent), won.chain.blocks)
             await tokens.keep(connection, TOKEN, SPOOF, None, 18, None, 1)
         yield replace(ctx, pool=pool, now_s=lambda: NOW_S)
 
@@ -74,7 +74,7 @@ async def goes_on(ctx: Context, after_s: int) -> int:
         assert stands is not None
         more = Chain(parent=stands.block)
         more.block(after_s=after_s)
-        await appended(connection, Writer(NETWORK), more.blocks)
+        await append_blocks(connection, Writer(NETWORK), more.blocks)
     return more.blocks[-1].ref.timestamp_s
 
 
@@ -180,7 +180,7 @@ async def test_the_local_chains_winners_are_those_of_a_slow_recount(indexed: Con
 async def test_where_nobody_sold_out_that_is_said(winners_ctx: Context, chain: Chain, why: str) -> None:
     chain.block()
     async with winners_ctx.pool.acquire() as connection:
-        await appended(connection, await begun(connection, chain.parent), chain.blocks)
+        await append_blocks(connection, await begin_index(connection, chain.parent), chain.blocks)
     answer = await asked(winners_ctx)
     assert answer.rows == []
     assert why in answer.text
@@ -194,7 +194,7 @@ async def test_where_every_token_is_young_that_is_said_and_since_when_the_index_
     chain.block(sells(BEST, 3.0))
     chain.block(sells(SECOND, 3.0))
     async with winners_ctx.pool.acquire() as connection:
-        await appended(connection, await begun(connection, chain.parent), chain.blocks)
+        await append_blocks(connection, await begin_index(connection, chain.parent), chain.blocks)
     answer = await asked(winners_ctx)
     assert answer.rows == []
     assert (
@@ -208,7 +208,7 @@ async def test_where_everybody_lost_that_is_said(winners_ctx: Context) -> None:
     chain = Won().chain.fork(103, "lost")
     chain.block(sells(BEST, 0.25))
     async with winners_ctx.pool.acquire() as connection:
-        await appended(connection, await begun(connection, chain.parent), chain.blocks)
+        await append_blocks(connection, await begin_index(connection, chain.parent), chain.blocks)
     why = "Wallets sold out of a token 1 time, but no wallet that counts made a profit."
     assert why in (await asked(winners_ctx)).text
     await jobs_wished(winners_ctx)

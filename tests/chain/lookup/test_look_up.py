@@ -99,7 +99,7 @@ async def test_a_token_of_the_launchpad(indexed: Context, built: Built, story: s
     assert ("This curve has ended" in curve.text) is (stands not in ("curve", "pool"))
 
 
-async def test_capitals_and_what_is_invisible_are_nothing(indexed: Context, built: Built) -> None:
+async def test_capitals_and_what_is_invisible_are_ignored(indexed: Context, built: Built) -> None:
     plain = built.tokens["plain"]
     odd = "\u200b 0x" + plain[2:].upper() + "\u2069\n"
     assert (await found(indexed, odd)).address == plain
@@ -237,7 +237,9 @@ async def test_a_v4_pool_and_a_transaction(
     assert (none.kind, none.transaction, none.pool) == ("nothing", None, None)
 
 
-async def test_what_is_on_its_way_is_not_kept(indexed: Context, rpc: SyncRpc, built: Built) -> None:
+async def test_a_pending_or_unknown_transaction_is_shared_briefly(
+    indexed: Context, rpc: SyncRpc, built: Built
+) -> None:
     """A transaction in no block, and one that nobody knows, are something else in a moment."""
     wallet = Wallet(rpc, built.contracts, "on its way")
     with by_hand(rpc):
@@ -256,7 +258,7 @@ async def test_what_is_on_its_way_is_not_kept(indexed: Context, rpc: SyncRpc, bu
 # --- symbols ---------------------------------------------------------------------------------------
 
 
-async def test_a_symbol_finds_the_token_launched_last(read: Context, built: Built) -> None:
+async def test_a_symbol_finds_its_only_bearer(read: Context, built: Built) -> None:
     answer = await found(read, "arC")
     assert (answer.kind, answer.address) == ("token", built.tokens["curve"])
     assert answer.bearers is not None
@@ -361,7 +363,7 @@ async def over(ctx: Context, node: FaultyNode) -> AsyncIterator[Context]:
 
 # One answer for another of the same shape is a lie that nothing contradicts.
 @pytest.mark.parametrize("fault", sorted(ANSWER_FAULTS.keys() - {"swapped answers"}))
-async def test_a_faulty_node_turns_nothing_into_something_else(
+async def test_a_faulty_node_changes_no_answer(
     indexed: Context, rpc: SyncRpc, built: Built, fault: str
 ) -> None:
     async with FaultyNode(rpc.url).running() as node, over(indexed, node) as asked:
@@ -382,7 +384,7 @@ async def test_a_faulty_node_turns_nothing_into_something_else(
 async def test_a_token_of_the_newest_block_is_no_wallet_and_perhaps_launched(
     indexed: Context, rpc: SyncRpc, built: Built
 ) -> None:
-    """Neither a poll nor the index has seen that block. The answer is shared until the next one only."""
+    """Neither a poll nor the index has seen that block. The answer is marked as an absence."""
     before = await find(indexed, LookUpParams(NOBODY))
     assert (before.answer.kind, before.is_absence) == ("wallet", True)
     owner = ContractDeployer(rpc, built.accounts[0])
@@ -407,7 +409,7 @@ async def test_a_launch_of_the_newest_block_is_found_when_the_index_has_it(
         asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
     ):
         ground = Ground(ctx, rpc, built, url)
-        made = ground.launch(91)
+        made = ground.launch(salt=91)
         asked = asyncio.create_task(found(replace(ctx, pool=pool), made.token))
         await ground.follow()
         answer = await asked

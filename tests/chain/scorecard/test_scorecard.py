@@ -19,7 +19,7 @@ from roundtrip_development.devnet.world import Built
 from support.fixtures import context_for
 from support.ground import Ground, view
 from support.holding_asked import copied
-from support.scoring import ETH, PROBE, Scoring, begun
+from support.scoring import ETH, PROBE, Scoring, begin_index
 from support.trader import Market, MarketTrader
 from support.wallet import UnsignedStep, calldata
 
@@ -32,7 +32,7 @@ async def scoring(
         copied(database_url, indexed_url) as url,
         asyncpg.create_pool(url, min_size=1, max_size=6) as pool,
     ):
-        yield await begun(Ground(replace(ctx, pool=pool), rpc, built, url), pool)
+        yield await begin_index(Ground(replace(ctx, pool=pool), rpc, built, url), pool)
 
 
 # --- what the job finds ----------------------------------------------------------------------------

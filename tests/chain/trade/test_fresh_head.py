@@ -35,6 +35,7 @@ async def test_a_simulation_sees_what_the_wallet_holds_since_the_last_block(
 ) -> None:
     token, polled = built.tokens["plain"], ctx.heads.current().block.number
     wallet.trade(await prepared(ctx, "buy", token, wallet.address, amount="0.1"))
+    # To the token itself: a plain one takes that.
     transfer = UnsignedStep(token, calldata("transfer(address,uint256)", token, wallet.tokens(token)))
     answer = await simulated(ctx, wallet.address, transfer)
     assert [call["ok"] for call in answer.answer["calls"]] == [True]

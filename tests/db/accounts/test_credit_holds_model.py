@@ -71,7 +71,7 @@ class Spendings(Payings):
             await credits.open_pay_to(self.connection, PAY_TO, 0)
 
     def _begun(self) -> ModelProcess:
-        return self._run(ModelProcess(self.pool, self.wall, self.drawn).begun())
+        return self._run(ModelProcess(self.pool, self.wall, self.drawn).begin_index())
 
     def teardown(self) -> None:
         for process in self.processes:

@@ -3,7 +3,7 @@
 from roundtrip.store.boards import signals
 from roundtrip.store.index import curves
 from roundtrip.store.server.rows import Connection
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import START_S, Chain, bought, launched, sent
 from unit.venues.network import address
 
@@ -26,7 +26,7 @@ def flood() -> Chain:
 
 async def test_ten_thousand_launches_are_taken_and_told_of_within_bounds(connection: Connection) -> None:
     made = flood()
-    await appended(connection, await begun(connection, made.parent), made.blocks, at_once=(10,))
+    await append_blocks(connection, await begin_index(connection, made.parent), made.blocks, at_once=(10,))
     assert await connection.fetchval("SELECT count(*) FROM facts.launch") == LAUNCHES
     assert await connection.fetchval("SELECT count(*) FROM facts.trade") == LAUNCHES
     jobs = await connection.fetch("SELECT kind, count(*) FROM jobs.job GROUP BY kind")

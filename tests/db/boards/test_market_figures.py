@@ -12,7 +12,7 @@ from roundtrip.store.boards import market_figures, moving
 from roundtrip.store.boards.market_figures import POINTS, SPANS_S, MarketDepth, PriceLine
 from roundtrip.store.server.rows import Connection
 from support.hex_columns import as_address
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import (
     V3_POSITIONS,
     WETH,
@@ -83,9 +83,9 @@ async def obvious_price(
 @pytest.mark.parametrize("seed", range(4))
 async def test_prices_are_what_an_obvious_search_finds(index: Connection, seed: int) -> None:
     makes, found, chance = MadeUp(seed), Chain(), random.Random(seed)
-    writer = await begun(index, found.parent)
+    writer = await begin_index(index, found.parent)
     makes.grow(found, 60)
-    await appended(index, writer, found.blocks)
+    await append_blocks(index, writer, found.blocks)
     now_s, known = found.blocks[-1].ref.timestamp_s, 0
     flows = await flows_of(index, now_s)
     lines = await market_figures.read_prices(index, flows, now_s, 0, NETWORK, 1)
@@ -119,7 +119,7 @@ async def test_a_pool_goes_on_where_its_curve_ended_and_dust_tells_no_price(inde
     chain.block(sent(v3_swap(at, *amounts, recipient=BOB, sender=BOB)), after_s=400)
     dust = (9, -1) if weth_first else (-1, 9)
     chain.block(sent(v3_swap(at, *dust, recipient=BOB, sender=BOB)))
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     now_s = chain.blocks[-1].ref.timestamp_s
     (flow,) = await flows_of(index, now_s)
     line = (await market_figures.read_prices(index, [flow], now_s, 0, NETWORK))[flow.token_id]
@@ -128,7 +128,7 @@ async def test_a_pool_goes_on_where_its_curve_ended_and_dust_tells_no_price(inde
 
 
 async def depth_of(index: Connection, chain: Chain) -> MarketDepth:
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     (flow,) = await flows_of(index, chain.blocks[-1].ref.timestamp_s)
     return (await market_figures.read_depths(index, [flow], NETWORK))[flow.token_id]
 
@@ -176,7 +176,7 @@ async def test_of_a_pool_only_what_was_burned_or_is_the_launchpads_stays(index: 
 
 async def test_of_a_pool_that_is_not_known_whole_nothing_is_said(index: Connection) -> None:
     chain = pool(DEAD)
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     await index.execute("UPDATE facts.cursor SET positions_from = $1", chain.blocks[1].ref.number)
     (flow,) = await flows_of(index, chain.blocks[-1].ref.timestamp_s)
     depth = (await market_figures.read_depths(index, [flow], NETWORK))[flow.token_id]

@@ -19,7 +19,7 @@ from roundtrip.store.index import cursor, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.rows import Connection
 from support.hex_columns import as_address
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import Chain, MadeUp, bought, launched, sent, sold
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -253,12 +253,12 @@ async def test_boards_are_what_an_obvious_count_says(
 
 async def plays(index: Connection, seed: int, steps: list[int], back: int, seen: dict[str, int]) -> None:
     makes, found, chance = MadeUp(seed), Chain(), random.Random(seed)
-    writer = await begun(index, found.parent)
+    writer = await begin_index(index, found.parent)
     await agrees(index, seen)
     for blocks in steps:
         start = len(found.blocks)
         makes.grow(found, blocks)
-        await appended(index, writer, found.blocks[start:])
+        await append_blocks(index, writer, found.blocks[start:])
         await adds_some(index, chance)
         await agrees(index, seen)
     at = found.blocks[-1].ref
@@ -269,7 +269,7 @@ async def plays(index: Connection, seed: int, steps: list[int], back: int, seen:
         await agrees(index, seen)
     start = len(forked.blocks)
     makes.grow(forked, 8)
-    await appended(index, writer, forked.blocks[start:])
+    await append_blocks(index, writer, forked.blocks[start:])
     await agrees(index, seen)
 
 
@@ -294,7 +294,7 @@ async def test_what_brings_as_much_as_it_takes_does_not_move(
     found = Chain()
     found.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 100, 7)))
     found.block(sent(sold(CURVE, ALICE, ALICE, got_raw, 7)))
-    await appended(index, await begun(index, found.parent), found.blocks)
+    await append_blocks(index, await begin_index(index, found.parent), found.blocks)
     now_s = found.blocks[-1].ref.timestamp_s
     flows = await moving.flows(index, (now_s - WINDOW_S, now_s), NETWORK, 1)
     assert [one.in_wei - one.out_wei for one in flows] == [1] * shown

@@ -17,7 +17,7 @@ from roundtrip.store.index.tokens import id_of, ids_of
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from support.made_index import MadeIndex, number_address
-from support.tables import appended, begun, emptied
+from support.tables import append_blocks, begin_index, emptied
 from support.told_blocks import (
     START_S,
     Chain,
@@ -61,8 +61,8 @@ class TradedLaunch:
         self.chain.block(sent(launched(HIGH, CURVE, DEV), sender=DEV))
 
     async def read_in(self) -> Writer:
-        writer = await begun(self.index, self.chain.parent)
-        await appended(self.index, writer, self.chain.blocks)
+        writer = await begin_index(self.index, self.chain.parent)
+        await append_blocks(self.index, writer, self.chain.blocks)
         return writer
 
     async def pool_ids(self) -> list[int]:
@@ -179,7 +179,7 @@ async def test_a_pools_fee_is_no_part_of_the_price(index: Connection) -> None:
 
     chain.block(swap(-997 * 10**12, 1_000 * 10**12))
     chain.block(swap(1_000 * 10**12, -997 * 10**12))
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     token_id = await id_of(index, HIGH)
     assert token_id is not None
     (place,) = await main_pools(index, token_id, chain.blocks[-1].ref.timestamp_s, NETWORK)

@@ -9,7 +9,7 @@ from roundtrip.store.boards.signals import DeedSum, PoolWithdrawal
 from roundtrip.store.index import tokens
 from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.venues.base import Log
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import (
     USDG,
     WETH,
@@ -37,7 +37,7 @@ def begins() -> Chain:
 
 async def followed(index: Connection, chain: Chain, supply_raw: int | None) -> int:
     """When its newest block was made."""
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     await tokens.keep(index, HIGH, "S", None, 18, supply_raw, 1)
     return chain.blocks[-1].ref.timestamp_s
 

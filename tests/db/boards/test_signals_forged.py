@@ -13,7 +13,7 @@ from roundtrip.services.boards.signals import MAX_SHOWN, Signals, signals
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
-from support.tables import appended, begun, own_database
+from support.tables import append_blocks, begin_index, own_database
 from support.told_blocks import (
     DEAD,
     ENTRY_POINT,
@@ -54,7 +54,7 @@ class ForgedSignalsContext:
 
     async def signals(self, chain: Chain, supply_raw: int | None = SUPPLY) -> Signals:
         async with self.pool.acquire() as connection:
-            await appended(connection, await begun(connection, chain.parent), chain.blocks)
+            await append_blocks(connection, await begin_index(connection, chain.parent), chain.blocks)
             if supply_raw is not None:
                 await tokens.keep(connection, TOKEN, "S", None, 18, supply_raw, 1)
         return (await signals(cast(Context, self), Nothing())).answer

@@ -21,7 +21,7 @@ from roundtrip.store.index import tokens
 from roundtrip.store.server.rows import Connection
 from support.busy_blocks import Busy
 from support.hex_columns import as_address
-from support.tables import appended, begun, own_database
+from support.tables import append_blocks, begin_index, own_database
 from support.told_blocks import Chain
 from unit.venues.logs import NETWORK
 
@@ -373,12 +373,12 @@ async def test_signals_are_what_an_obvious_look_says(
 async def plays(ground: SignalsContext, seed: int, steps: list[int], back: int, seen: dict[str, int]) -> None:
     makes, found, chance = Busy(seed), Chain(), random.Random(seed)
     async with ground.pool.acquire() as connection:
-        writer = await begun(connection, found.parent)
+        writer = await begin_index(connection, found.parent)
         await agrees(ground, seen)
         for blocks in steps:
             start = len(found.blocks)
             grow(makes, found, blocks, chance)
-            await appended(connection, writer, found.blocks[start:])
+            await append_blocks(connection, writer, found.blocks[start:])
             await adds_some(connection, chance)
             await agrees(ground, seen)
             await agrees_of_a_later_start(ground, connection, chance, seen)
@@ -390,7 +390,7 @@ async def plays(ground: SignalsContext, seed: int, steps: list[int], back: int, 
             await agrees(ground, seen)
         start = len(forked.blocks)
         grow(makes, forked, 8, chance)
-        await appended(connection, writer, forked.blocks[start:])
+        await append_blocks(connection, writer, forked.blocks[start:])
         await agrees(ground, seen)
 
 

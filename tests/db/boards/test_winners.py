@@ -15,7 +15,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.maintenance.backup import forget
 from roundtrip.store.server.rows import Connection, as_bytes
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_winners import BEST, DAY_S, DEPLOYER, Won
 
 WAIT_S = 20
@@ -27,7 +27,7 @@ async def index(url: str) -> AsyncIterator[Connection]:
     """The index of a chain on which somebody wins."""
     connection = await asyncpg.connect(url)
     won = Won().chain
-    await appended(connection, await begun(connection, won.parent), won.blocks)
+    await append_blocks(connection, await begin_index(connection, won.parent), won.blocks)
     yield connection
     await connection.close()
 
@@ -107,19 +107,19 @@ async def test_counting_keeps_no_sync_waiting(index: Connection, sync: Connectio
             await sync.execute("UPDATE facts.cursor SET number = number")
 
 
-@pytest.mark.parametrize("told_otherwise", [True, False])
-async def test_a_board_of_blocks_that_are_gone_is_not_kept(index: Connection, told_otherwise: bool) -> None:
+@pytest.mark.parametrize("is_replaced", [True, False])
+async def test_a_board_of_blocks_that_are_gone_is_not_kept(index: Connection, is_replaced: bool) -> None:
     """Also where others have their numbers by now."""
     at, board = await stood(index), await count(index)
     won = Won().chain
     forked = won.fork(105, "another")
-    writer = await begun(index, won.parent)
-    await appended(index, writer, won.blocks)
+    writer = await begin_index(index, won.parent)
+    await append_blocks(index, writer, won.blocks)
     await writer.rewind(index, won.blocks[-1].ref, forked.blocks[-1].ref)
-    if told_otherwise:
+    if is_replaced:
         for _ in range(5):
             forked.block()
-        await appended(index, writer, forked.blocks[-5:])
+        await append_blocks(index, writer, forked.blocks[-5:])
     assert not await winners.keep(index, board, at)
     assert await winners.load_board(index, "24h") is None
     assert await index.fetchval("SELECT count(*) FROM facts.fair_token") == 0
@@ -128,9 +128,9 @@ async def test_a_board_of_blocks_that_are_gone_is_not_kept(index: Connection, to
 async def test_a_board_of_a_block_before_the_newest_is_kept(index: Connection) -> None:
     at, board = await stood(index), await count(index)
     won = Won().chain
-    writer = await begun(index, won.parent)
+    writer = await begin_index(index, won.parent)
     won.block()
-    await appended(index, writer, won.blocks)
+    await append_blocks(index, writer, won.blocks)
     assert await winners.keep(index, board, at)
     assert await winners.counted_to(index) == {"24h": at.block.number}
 
@@ -139,15 +139,28 @@ async def test_a_board_is_kept_however_many_blocks_came_since(index: Connection)
     """A span of all takes minutes to count: its block is among those that are forgotten by then. That none
     was taken away is known."""
     board, won = await count(index), Won().chain
-    writer = await begun(index, won.parent)
-    await appended(index, writer, won.blocks)
+    writer = await begin_index(index, won.parent)
+    await append_blocks(index, writer, won.blocks)
     at = await stood(index)
     await index.execute("DELETE FROM facts.block")
     won.block()
-    await appended(index, writer, won.blocks[-1:])
+    await append_blocks(index, writer, won.blocks[-1:])
     assert await winners.keep(index, board, at)
-    # One block taken away, and it cannot be told whether the board's own was among them.
+
+
+async def test_a_board_is_not_kept_where_a_block_was_taken_away_and_its_own_is_forgotten(
+    index: Connection,
+) -> None:
+    """It cannot be told whether its own was among them."""
+    board, won = await count(index), Won().chain
+    writer = await begin_index(index, won.parent)
+    await append_blocks(index, writer, won.blocks)
+    at = await stood(index)
+    await index.execute("DELETE FROM facts.block")
+    won.block()
+    await append_blocks(index, writer, won.blocks[-1:])
     await writer.rewind(index, won.blocks[-1].ref, won.blocks[-2].ref)
+    # The newest block is not the one that the board was counted at.
     await index.execute("UPDATE facts.cursor SET hash = $1", bytes(32))
     assert not await winners.keep(index, board, at)
 

@@ -12,7 +12,7 @@ from roundtrip.store.boards import winners
 from roundtrip.store.index import cursor as chain
 from roundtrip.store.index import rewind
 from roundtrip.store.server.rows import Connection
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import Chain, MadeUp
 from support.won import Facts, block, facts, plain, row_of, strewn
 
@@ -63,11 +63,11 @@ async def test_boards_are_what_a_slow_recount_says(
 ) -> None:
     """So many blocks on and so many back, a few times over, counted each time."""
     makes, chain = MadeUp(seed), Chain()
-    writer = await begun(index, chain.parent)
+    writer = await begin_index(index, chain.parent)
     for turn, (on, back) in enumerate(steps):
         start = len(chain.blocks)
         makes.grow(chain, on)
-        await appended(index, writer, chain.blocks[start:], (7,))
+        await append_blocks(index, writer, chain.blocks[start:], (7,))
         await recounted(index, fairness)
         at = chain.blocks[-1].ref
         chain = chain.fork(max(chain.parent.number, at.number - back), f"fork {turn}")

@@ -14,7 +14,7 @@ from roundtrip.store.check import token_index
 from roundtrip.store.check.token_index import HolderDraw, IndexedPlace, read_places, read_token_index
 from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import WETH, Chain, launched, sent, v3_at, v3_opened
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH, LOW
 from unit.venues.logs import STRANGER
@@ -36,7 +36,7 @@ async def index_two_pools(index: Connection) -> Chain:
     check."""
     chain = Chain()
     chain.block(sent(v3_opened(LOW, WETH)), sent(v3_opened(LOW, HIGH)))
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     await token_index.keep_recalled_wallets(index, LOW, [RECALLED], NOW, SINCE)
     return chain
 
@@ -74,7 +74,7 @@ async def test_of_a_launch_it_has_the_deployer_and_the_holders_that_are_asked_fo
 ) -> None:
     chain = Chain()
     chain.block(sent(launched(LOW, CURVE, DEV)))
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     found = await read_token_index(pool, LOW, 20.0, SINCE, HolderDraw(12, bytes(32), {BOB}))
     assert found is not None
     assert found.facts == IndexInputs((), DEV, DeployerRecord(1, 0, 0, 0, 0))
@@ -89,7 +89,7 @@ async def test_of_an_unknown_token_it_has_only_the_newest_block(
 
 
 async def test_an_index_without_a_block_is_read_and_empty(index: Connection, pool: asyncpg.Pool) -> None:
-    await begun(index, Chain().parent)
+    await begin_index(index, Chain().parent)
     await index.execute("DELETE FROM facts.cursor")
     assert await read_token_index(pool, LOW, 20.0, SINCE) == TokenIndex()
 

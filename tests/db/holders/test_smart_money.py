@@ -20,7 +20,7 @@ from roundtrip.store.index.deployers import MAX_LAUNCHES, LaunchSpot
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked
 from support.hex_columns import as_address
-from support.tables import appended, begun, own_database
+from support.tables import append_blocks, begin_index, own_database
 from support.told_winners import (
     BEST,
     BUYERS,
@@ -63,7 +63,7 @@ async def own(database_url: str) -> AsyncIterator[Connection]:
 async def won(own: Connection) -> Won:
     """A chain on which somebody wins, in the index."""
     result = Won()
-    await appended(own, await begun(own, result.chain.parent), result.chain.blocks)
+    await append_blocks(own, await begin_index(own, result.chain.parent), result.chain.blocks)
     return result
 
 
@@ -207,7 +207,7 @@ async def test_of_a_busy_deployer_the_newest_launches_count(own: Connection) -> 
     result.block(*(launches(token) for token in many))
     result.block(*(buys(BEST, 0.1, token) for token in many[:4]), buys(BEST, 0.1, many[-1]))
     result.block(sells(BEST, 0.1, many[-1]))
-    await appended(own, await begun(own, result.parent), result.blocks)
+    await append_blocks(own, await begin_index(own, result.parent), result.blocks)
     found = [
         await smart_money.load_repeat_buyers(own, DEPLOYER, token, [BEST]) for token in (many[0], many[-1])
     ]

@@ -15,7 +15,7 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.sync import apply
 from roundtrip.sync import batch as fold_context
 from roundtrip.sync.apply import CursorMoved, Writer
-from support.tables import all_rows, appended, begun, tables
+from support.tables import all_rows, append_blocks, begin_index, tables
 from support.told_blocks import (
     USDG,
     V3_POSITIONS,
@@ -64,7 +64,7 @@ def story() -> Chain:
 
 async def test_every_table_is_written(index: Connection) -> None:
     blocks = story()
-    await appended(index, await begun(index, blocks.parent), blocks.blocks, [1])
+    await append_blocks(index, await begin_index(index, blocks.parent), blocks.blocks, [1])
     assert [name for name, rows in (await tables(index)).items() if not rows] == ["launch_step"]
     assert await cursor.cursor(index) == cursor.Cursor(100, blocks.blocks[-1].ref)
     wished = await index.fetch("SELECT key FROM jobs.job WHERE kind = 'token'")
@@ -73,18 +73,18 @@ async def test_every_table_is_written(index: Connection) -> None:
 
 async def test_blocks_that_do_not_follow_change_nothing(index: Connection) -> None:
     blocks = story()
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks[:2])
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks[:2])
     before = await tables(index)
     for wrong in (blocks.blocks[:2], blocks.blocks[3:], blocks.blocks[:1]):
         with pytest.raises(CursorMoved):
-            await appended(index, writer, wrong)
+            await append_blocks(index, writer, wrong)
         assert await tables(index) == before
-    await appended(index, writer, blocks.blocks[2:])
-    await begun(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks[2:])
+    await begin_index(index, blocks.parent)
     await index.execute("DELETE FROM facts.cursor")
     with pytest.raises(CursorMoved):
-        await appended(index, writer, blocks.blocks)
+        await append_blocks(index, writer, blocks.blocks)
 
 
 STEPS = (
@@ -104,10 +104,10 @@ async def test_a_batch_that_fails_anywhere_leaves_nothing_and_is_written_when_tr
 ) -> None:
     """Broken after it did its work, so that what it did is taken back, too."""
     blocks = story()
-    await appended(index, await begun(index, blocks.parent), blocks.blocks)
+    await append_blocks(index, await begin_index(index, blocks.parent), blocks.blocks)
     expected = await tables(index)
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks[:1])
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks[:1])
     before, works, broken = await tables(index), getattr(module, name), []
 
     async def breaks(*arguments: object) -> object:
@@ -118,11 +118,11 @@ async def test_a_batch_that_fails_anywhere_leaves_nothing_and_is_written_when_tr
         patch.setattr(module, name, breaks)
         for _ in range(2):
             with pytest.raises(OSError, match="away"):
-                await appended(index, writer, blocks.blocks[1:])
+                await append_blocks(index, writer, blocks.blocks[1:])
     assert broken
     assert await tables(index) == before
     assert await index.fetchval("SELECT count(*) FROM jobs.job") == 2
-    await appended(index, writer, blocks.blocks[1:])
+    await append_blocks(index, writer, blocks.blocks[1:])
     assert await tables(index) == expected
 
 
@@ -131,8 +131,8 @@ async def test_a_rewind_that_fails_leaves_everything(
     index: Connection, monkeypatch: pytest.MonkeyPatch, module: object, name: str
 ) -> None:
     blocks = story()
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks)
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks)
     before, works = await tables(index), getattr(module, name)
 
     async def breaks(*arguments: object) -> None:
@@ -150,17 +150,17 @@ async def test_a_rewind_that_fails_leaves_everything(
     assert await tables(index) == before
     await writer.rewind(index, at, to)
     assert await cursor.cursor(index) == cursor.Cursor(100, to)
-    await appended(index, writer, blocks.blocks[1:])
+    await append_blocks(index, writer, blocks.blocks[1:])
     assert await tables(index) == before
 
 
 async def test_of_two_writers_the_second_is_told_and_changes_nothing(index: Connection, url: str) -> None:
     blocks, other = story(), await asyncpg.connect(url)
-    writer, second = await begun(index, blocks.parent), Writer(NETWORK)
+    writer, second = await begin_index(index, blocks.parent), Writer(NETWORK)
     both = await asyncio.wait_for(
         asyncio.gather(
-            appended(index, writer, blocks.blocks),
-            appended(other, second, blocks.blocks),
+            append_blocks(index, writer, blocks.blocks),
+            append_blocks(other, second, blocks.blocks),
             return_exceptions=True,
         ),
         WAIT_S,
@@ -168,7 +168,7 @@ async def test_of_two_writers_the_second_is_told_and_changes_nothing(index: Conn
     await other.close()
     assert [type(one) for one in both if one is not None] == [CursorMoved]
     answer = await tables(index)
-    await appended(index, await begun(index, blocks.parent), blocks.blocks)
+    await append_blocks(index, await begin_index(index, blocks.parent), blocks.blocks)
     assert await tables(index) == answer
 
 
@@ -177,35 +177,35 @@ async def test_two_writers_that_take_turns_make_one_index(index: Connection) -> 
     blocks = story()
     for _ in range(3):
         blocks.block(sent(CHEAP, DEAR), sent(v4_swap(TURNED, -7, 5), sender=DEV))
-    await appended(index, await begun(index, blocks.parent), blocks.blocks)
+    await append_blocks(index, await begin_index(index, blocks.parent), blocks.blocks)
     expected = await tables(index)
-    writers = await begun(index, blocks.parent), Writer(NETWORK)
+    writers = await begin_index(index, blocks.parent), Writer(NETWORK)
     for turn, block in enumerate(blocks.blocks):
-        await appended(index, writers[turn % 2], [block])
+        await append_blocks(index, writers[turn % 2], [block])
     assert await tables(index) == expected
 
 
 async def test_who_changed_what_was_folded_is_heard_of(index: Connection) -> None:
     blocks = story()
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks)
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks)
     async with index.transaction():
         await cursor.lock_for_refold(index)
         await index.execute("UPDATE facts.position SET buys = 70")
     blocks.block(sent(CHEAP))
-    await appended(index, writer, blocks.blocks[4:])
+    await append_blocks(index, writer, blocks.blocks[4:])
     assert 71 in [row["buys"] for row in await all_rows(index, "position", "1")]
 
 
 async def test_pools_that_were_read_long_ago_turn_when_their_quote_becomes_money(index: Connection) -> None:
     blocks = story()
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks[:3])
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks[:3])
     writer.forget()
     # Nothing of this batch but the launch speaks of the pool.
     blocks.blocks.pop()
     blocks.block(sent(launched(LOW, address(0x10C), DEV, NVDA)))
-    await appended(index, writer, blocks.blocks[3:])
+    await append_blocks(index, writer, blocks.blocks[3:])
     (pool,) = (await cursor.pools_at(index, [TURNED], cursor.Ids())).values()
     assert (pool.token, pool.quote, pool.in_money_from) == (HIGH, NVDA, 103)
 
@@ -217,25 +217,25 @@ async def test_a_quote_whose_launch_is_gone_is_no_money_any_more(
 ) -> None:
     at, blocks = v4_at(token, quote), Chain()
     blocks.block(sent(v4_opened(token, quote)))
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks)
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks)
     before = await tables(index)
     blocks.block(sent(launched(address(0x74), CURVE, DEV, quote), v4_swap(at, -7, 5)))
-    await appended(index, writer, blocks.blocks[1:])
+    await append_blocks(index, writer, blocks.blocks[1:])
     assert (await tables(index))["launch_quote"]
     await writer.rewind(index, blocks.blocks[1].ref, blocks.blocks[0].ref)
     assert await tables(index) == before
     other = blocks.fork(100, "other")
     other.block(sent(v4_swap(at, -7, 5)))
-    await appended(index, writer, other.blocks[1:])
+    await append_blocks(index, writer, other.blocks[1:])
     assert (await tables(index))["trade"] == ()
 
 
 async def test_a_fork_may_go_back_to_before_the_first_block(index: Connection) -> None:
     blocks = story()
-    writer = await begun(index, blocks.parent)
+    writer = await begin_index(index, blocks.parent)
     empty = await tables(index)
-    await appended(index, writer, blocks.blocks)
+    await append_blocks(index, writer, blocks.blocks)
     await writer.rewind(index, blocks.blocks[-1].ref, blocks.parent)
     assert await tables(index) == empty
 
@@ -243,13 +243,13 @@ async def test_a_fork_may_go_back_to_before_the_first_block(index: Connection) -
 async def test_a_night_has_two_partitions(index: Connection) -> None:
     blocks = Chain()
     midnight_s = (blocks.parent.timestamp_s // partitions.DAY_S + 1) * partitions.DAY_S
-    writer = await begun(index, blocks.parent)
+    writer = await begin_index(index, blocks.parent)
     first = [launched(HIGH, CURVE, DEV), v3_opened(LOW, WETH)]
     rest = [CHEAP, moved(HIGH, CURVE, ALICE, 5), v3_minted(v3_at(LOW, WETH), DEV, 9, 1, 2)]
     blocks.block(sent(*first, *rest), after_s=midnight_s - 1 - blocks.parent.timestamp_s)
     blocks.block(sent(*rest), after_s=1)
     blocks.block(sent(*rest), after_s=3 * partitions.DAY_S)
-    await appended(index, writer, blocks.blocks)
+    await append_blocks(index, writer, blocks.blocks)
     for table in partitions.DAILY:
         made = await partitions.days(index, table)
         held = [
@@ -263,8 +263,8 @@ async def test_a_night_has_two_partitions(index: Connection) -> None:
 async def test_a_batch_is_told_of_when_it_is_there(index: Connection, url: str) -> None:
     blocks, listener, heard = story(), await asyncpg.connect(url), asyncio.Queue[str]()
     await listener.add_listener("facts", lambda *told: heard.put_nowait(str(told[-1])))
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks)
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks)
     assert await asyncio.wait_for(heard.get(), WAIT_S) == "103"
     await writer.rewind(index, blocks.blocks[-1].ref, blocks.blocks[0].ref)
     assert await asyncio.wait_for(heard.get(), WAIT_S) == "100"
@@ -273,7 +273,7 @@ async def test_a_batch_is_told_of_when_it_is_there(index: Connection, url: str) 
 
 async def test_old_transfers_are_left_out(index: Connection) -> None:
     blocks = Chain()
-    writer = await begun(index, blocks.parent)
+    writer = await begin_index(index, blocks.parent)
     blocks.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, CURVE, ALICE, 5)))
     blocks.block(sent(moved(HIGH, CURVE, ALICE, 6)))
     newest_s = blocks.blocks[1].ref.timestamp_s + apply.TRANSFERS_KEPT_S
@@ -294,12 +294,12 @@ async def test_memories_stay_small_and_lose_nothing(
     blocks = story()
     for _ in range(2):
         blocks.block(sent(CHEAP, v4_swap(TURNED, -7, 5)), sent(v3_swap(v3_at(WETH, USDG), 5, -7, 1 << 80)))
-    await appended(index, await begun(index, blocks.parent), blocks.blocks)
+    await append_blocks(index, await begin_index(index, blocks.parent), blocks.blocks)
     expected = await tables(index)
     for one in small:
         monkeypatch.setattr(one, 1)
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks, [1])
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks, [1])
     assert await tables(index) == expected
 
 
@@ -311,10 +311,10 @@ async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: Connec
         some = [address(0xA_0000 + number) for number in range(first, end)]
         blocks.block(*(sent(bought(CURVE, one, one, 10**18 + 7, 10**24 + 7), sender=one) for one in some))
         blocks.block(*(sent(sold(CURVE, one, one, 10**17 + 7, 10**23 + 7), sender=one) for one in some))
-        await appended(index, writer, blocks.blocks[-2:])
+        await append_blocks(index, writer, blocks.blocks[-2:])
 
-    writer = await begun(index, blocks.parent)
-    await appended(index, writer, blocks.blocks)
+    writer = await begin_index(index, blocks.parent)
+    await append_blocks(index, writer, blocks.blocks)
     await traded(0, 50)
     tracemalloc.start()
     try:
@@ -334,7 +334,7 @@ async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: Connec
 async def test_eth_is_told_by_one_number_everywhere(index: Connection) -> None:
     """The zero address is interned as any other."""
     blocks = story()
-    await appended(index, await begun(index, blocks.parent), blocks.blocks)
+    await append_blocks(index, await begin_index(index, blocks.parent), blocks.blocks)
     assert await index.fetchval(
         "SELECT count(*) FROM facts.address WHERE address = $1", bytes.fromhex(ZERO_ADDRESS[2:])
     ) == 1  # fmt: skip

@@ -15,7 +15,7 @@ from roundtrip.sync.position_fold import rebuild
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.inside_expected import Row, deeds_inside, read_table
-from support.tables import all_rows, appended, begun
+from support.tables import all_rows, append_blocks, begin_index
 from support.told_blocks import (
     DEAD,
     WETH,
@@ -118,12 +118,12 @@ async def test_at_any_moment_they_are_what_a_slow_sum_says(
     """So many blocks on, so many back, a few times over."""
     makes, chain = MadeUp(seed), Chain()
     makes.grow(chain, 30)
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks, sizes)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks, sizes)
     for turn, (on, back) in enumerate(steps):
         start = len(chain.blocks)
         makes.grow(chain, on)
-        await appended(index, writer, chain.blocks[start:], sizes)
+        await append_blocks(index, writer, chain.blocks[start:], sizes)
         await agree(index, chain)
         at = chain.blocks[-1].ref
         chain = chain.fork(max(chain.parent.number, at.number - back), f"fork {turn}")
@@ -141,7 +141,7 @@ async def test_made_up_chains_have_insiders_of_every_sort(index: Connection) -> 
     for seed in range(12):
         chain = Chain()
         MadeUp(seed).grow(chain, 70)
-        await appended(index, await begun(index, chain.parent), chain.blocks)
+        await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
         for row in await read_table(index, "inside"):
             found[row["what"]] += 1
     assert found.keys() == {"sold", "moved", "burned"}
@@ -160,7 +160,7 @@ async def after(connection: Connection, *own: Log, sender: Address = DEV) -> lis
     """Who did what with how much, after a transaction with these logs."""
     chain = begins()
     chain.block(sent(*own, sender=sender))
-    await appended(connection, await begun(connection, chain.parent), chain.blocks)
+    await append_blocks(connection, await begin_index(connection, chain.parent), chain.blocks)
     names = {row["id"]: "0x" + row["address"].hex() for row in await read_table(connection, "address")}
     return [
         (
@@ -229,7 +229,7 @@ async def test_who_is_funded_later_was_no_insider(index: Connection, sizes: list
         sent(sender=DEV, to=address(0xFA57), value_wei=5),
         sent(moved(HIGH, address(0xFA57), BOB, 700), sender=address(0xFA57)),
     )
-    await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks, sizes)
     assert [row["token_raw"] for row in await read_table(index, "inside")] == [700]
 
 
@@ -248,7 +248,7 @@ async def test_whom_an_exchange_paid_is_no_insider_of_its_launches(
     chain.block(sent(moved(HIGH, PAYEE, ALICE, 600), sender=PAYEE))
     chain.block(*paid[before:])
     chain.block(sent(moved(HIGH, DEV, ALICE, 700), sender=DEV))
-    await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks, sizes)
     assert [row["token_raw"] for row in await read_table(index, "inside")] == [*expected, 700]
 
 
@@ -269,10 +269,10 @@ async def test_old_deeds_are_not_written_and_go_some_day(index: Connection) -> N
     chain.block(sent(moved(HIGH, DEV, ALICE, 500), moved(HIGH, ALICE, DEAD, 7)))
     day_s = 86_400
     newest_s = chain.blocks[-1].ref.timestamp_s + 9 * day_s
-    writer = await begun(index, chain.parent)
+    writer = await begin_index(index, chain.parent)
     await writer.append(index, chain.blocks, newest_s)
     assert await read_table(index, "inside") == []
-    writer = await begun(index, chain.parent)
+    writer = await begin_index(index, chain.parent)
     await writer.append(index, chain.blocks, newest_s - 2 * day_s)
     assert len(await read_table(index, "inside")) == 2
     await insiders.forget(index, chain.blocks[-1].ref.timestamp_s)
@@ -285,11 +285,11 @@ async def test_a_curve_from_before_the_first_block_is_not_made_up(index: Connect
     """Its launch is known, and how its trading began is not."""
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV)))
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks)
     await index.execute("DELETE FROM facts.curve")
     chain.block(sent(bought(CURVE, ALICE, ALICE, 700, 500), bought_back(CURVE, 3)))
-    await appended(index, writer, chain.blocks[1:])
+    await append_blocks(index, writer, chain.blocks[1:])
     assert await read_table(index, "curve") == []
     assert [row["kept_raw"] for row in await read_table(index, "trade")] == [7]
     await writer.rewind(index, chain.blocks[1].ref, chain.blocks[0].ref)
@@ -298,8 +298,8 @@ async def test_a_curve_from_before_the_first_block_is_not_made_up(index: Connect
 
 async def test_a_rewind_deletes_what_was_counted_at_later_blocks(index: Connection) -> None:
     chain = begins()
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks)
     first, last = (block.ref.number for block in chain.blocks)
     for span, number in (("24h", first), ("7d", last)):
         await index.execute("INSERT INTO facts.winners_counted VALUES ($1, $2, 0)", span, number)

@@ -2,7 +2,7 @@
 
 from roundtrip.store.index import curves
 from roundtrip.store.server.rows import Connection
-from support.tables import all_rows, appended, begun
+from support.tables import all_rows, append_blocks, begin_index
 from support.told_blocks import Chain, bought, bought_back, launched, sent
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW
 from unit.venues.network import address
@@ -16,8 +16,8 @@ async def test_equal_moves_are_each_taken_back(index: Connection) -> None:
     # The buy brings 99, of 100 that were paid.
     same = bought_back(CURVE, 99), bought_back(CURVE, 99), bought(CURVE, ALICE, ALICE, 100, 7)
     first, last = chain.blocks[0].ref, chain.block(sent(*same)).ref
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks)
     assert [row["raised_raw"] for row in await all_rows(index, "curve", "1")] == [50 + 3 * 99]
     await writer.rewind(index, last, first)
     assert [row["raised_raw"] for row in await all_rows(index, "curve", "1")] == [50]
@@ -27,8 +27,8 @@ async def test_the_first_block_that_goes_takes_its_curves_along(index: Connectio
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV)))
     chain.block(sent(launched(LOW, OTHER, DEV)))
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks)
     kept, gone = await all_rows(index, "curve", "pool_id")
     assert kept["last_s"] == chain.blocks[0].ref.timestamp_s
     assert gone["last_s"] == chain.blocks[1].ref.timestamp_s
@@ -42,7 +42,7 @@ async def test_of_equally_full_curves_the_last_comes_first_and_stays_until_its_s
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV)))
     newest = chain.block(sent(launched(LOW, OTHER, DEV))).ref
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
 
     async def shown(after_s: int, most: int) -> list[str]:
         return [one.curve for one in await curves.fullest(index, after_s, most)]

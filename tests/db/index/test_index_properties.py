@@ -9,7 +9,7 @@ from roundtrip.store.server.partitions import DAY_S
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.position_fold import rebuild, retire_trades
-from support.tables import appended, begun, tables
+from support.tables import append_blocks, begin_index, tables
 from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK
 
@@ -31,8 +31,8 @@ def made_up(seed: int, blocks: int) -> Chain:
 
 async def afresh(connection: Connection, chain: Chain) -> dict[str, Any]:
     """The index of a chain that was read at once by somebody who knew nothing."""
-    writer = await begun(connection, chain.parent)
-    await appended(connection, writer, chain.blocks)
+    writer = await begin_index(connection, chain.parent)
+    await append_blocks(connection, writer, chain.blocks)
     return await tables(connection)
 
 
@@ -43,8 +43,8 @@ async def test_batches_of_any_size_make_one_index(
 ) -> None:
     chain = made_up(seed, blocks)
     expected = await afresh(index, chain)
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks, sizes)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks, sizes)
     assert await tables(index) == expected
 
 
@@ -55,14 +55,14 @@ async def test_whoever_forgets_everything_between_batches_makes_the_same(
 ) -> None:
     chain = made_up(seed, blocks)
     expected = await afresh(index, chain)
-    writer = await begun(index, chain.parent)
+    writer = await begin_index(index, chain.parent)
     first = 0
     for size in sizes * blocks:
         some = chain.blocks[first : first + size]
         first += size
         if some:
             writer.forget()
-            await appended(index, writer, some)
+            await append_blocks(index, writer, some)
     assert await tables(index) == expected
 
 
@@ -80,11 +80,11 @@ async def test_forks_leave_nothing_behind(
     """So many blocks on, so many back, a few times over; then the rest. ``keeps``: by one writer, not by a
     new one after each fork."""
     makes, chain = MadeUp(seed), Chain()
-    writer = await begun(index, chain.parent)
+    writer = await begin_index(index, chain.parent)
     for turn, (on, back) in enumerate(steps):
         start = len(chain.blocks)
         makes.grow(chain, on)
-        await appended(index, writer, chain.blocks[start:], sizes)
+        await append_blocks(index, writer, chain.blocks[start:], sizes)
         at = chain.blocks[-1].ref
         number = max(chain.parent.number, at.number - back)
         forked = chain.fork(number, f"fork {turn}")
@@ -96,7 +96,7 @@ async def test_forks_leave_nothing_behind(
             writer = Writer(NETWORK)
     start = len(chain.blocks)
     makes.grow(chain, last)
-    await appended(index, writer, chain.blocks[start:], sizes)
+    await append_blocks(index, writer, chain.blocks[start:], sizes)
     answer = await tables(index)
     assert answer == await afresh(index, chain)
 
@@ -107,14 +107,14 @@ async def test_positions_and_closings_are_what_a_rebuild_makes(
     index: Connection, seed: int, blocks: int, sizes: list[int]
 ) -> None:
     chain = made_up(seed, blocks)
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks, sizes)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks, sizes)
     before = await tables(index)
     assert [made async for made in rebuild(index, NETWORK)]
     assert await tables(index) == before
     # Whoever writes on learns of it.
     MadeUp(seed + 1).grow(chain, 5)
-    await appended(index, writer, chain.blocks[blocks:])
+    await append_blocks(index, writer, chain.blocks[blocks:])
     assert await tables(index) == await afresh(index, chain)
 
 
@@ -135,8 +135,8 @@ async def test_trades_that_go_leave_positions_as_they_are(
     """Also for who rebuilds them then, forks, and goes on."""
     makes, chain = MadeUp(seed), Chain()
     makes.grow(chain, blocks)
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks, sizes)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks, sizes)
     before = await tables(index)
     newest = chain.blocks[-1].ref
     last_day_s = newest.timestamp_s // DAY_S * DAY_S
@@ -154,7 +154,7 @@ async def test_trades_that_go_leave_positions_as_they_are(
     forked = chain.fork(to.number, "fork")
     start = len(forked.blocks)
     makes.grow(forked, 6)
-    await appended(index, writer, forked.blocks[start:], sizes)
+    await append_blocks(index, writer, forked.blocks[start:], sizes)
     answer = folded_of(await tables(index))
     assert answer == folded_of(await afresh(index, forked))
 

@@ -11,7 +11,7 @@ from roundtrip.store.server.partitions import DAY_S
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import refold
 from roundtrip.sync.position_fold import rebuild, retire_trades
-from support.tables import appended, begun, tables
+from support.tables import append_blocks, begin_index, tables
 from support.told_blocks import Chain, MadeUp, bought, launched, sent
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -51,7 +51,7 @@ async def test_however_few_are_read_at_once_positions_are_the_same(
 ) -> None:
     chain = Chain()
     MadeUp(at_once).grow(chain, 90)
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     before = await tables(index)
     assert len(before["trade"]) > 30
     monkeypatch.setattr(positions, "TRADES_AT_ONCE", at_once)
@@ -67,7 +67,7 @@ async def test_however_few_are_read_at_once_positions_are_the_same(
 async def test_a_bot_with_many_trades_of_one_token_takes_little_memory(index: Connection, way: str) -> None:
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 7, 500), sender=BOB))
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     await index.execute(
         "INSERT INTO facts.trade (at_s, block_number, log_index, pool_id, trader_id, buys, token_raw,"
         " quote_raw, tx_hash) SELECT at_s, block_number + n, 0, pool_id, trader_id, n % 2 = 0, 10 ^ 18,"
@@ -89,7 +89,7 @@ async def test_what_was_folded_of_a_day_that_is_gone_is_gone_on_from(index: Conn
     """Also where no trade came after it."""
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 7, 500), sender=BOB))
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     before = await tables(index)
     await retired(index)
     for way in (refolded, rebuilt):

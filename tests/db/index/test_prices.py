@@ -11,7 +11,7 @@ from roundtrip.domain.market.price_history import MAX_MICRO_USD
 from roundtrip.store.index.prices import STALE_S, TradedWorth, past_prices, traded_worths
 from roundtrip.store.server.rows import Connection
 from support.hex_columns import as_address
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import USDG, WETH, Chain, MadeUp, sent, v3_at, v3_opened, v3_priced
 from unit.sync.priced import at_usd, swap
 from unit.sync.telling import NVDA
@@ -57,9 +57,9 @@ async def test_made_up_trades_are_worth_what_the_sync_wrote(
 ) -> None:
     """Also after a fork, and whoever wrote them."""
     makes, chain = MadeUp(seed), Chain()
-    writer = await begun(index, chain.parent)
+    writer = await begin_index(index, chain.parent)
     makes.grow(chain, blocks)
-    await appended(index, writer, chain.blocks, (7,))
+    await append_blocks(index, writer, chain.blocks, (7,))
     await all_trades_are_worth_the_same(index)
     at = chain.blocks[-1].ref
     chain = chain.fork(max(chain.parent.number, at.number - back), "fork")
@@ -68,16 +68,16 @@ async def test_made_up_trades_are_worth_what_the_sync_wrote(
         await writer.rewind(index, at, to)
     start = len(chain.blocks)
     makes.grow(chain, 15)
-    await appended(index, writer, chain.blocks[start:], (7,))
+    await append_blocks(index, writer, chain.blocks[start:], (7,))
     await all_trades_are_worth_the_same(index)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_a_transactions_tokens_are_worth_what_its_trades_were(index: Connection, seed: int) -> None:
     makes, chain = MadeUp(seed), Chain()
-    writer = await begun(index, chain.parent)
+    writer = await begin_index(index, chain.parent)
     makes.grow(chain, 40)
-    await appended(index, writer, chain.blocks, (7,))
+    await append_blocks(index, writer, chain.blocks, (7,))
     rows = await index.fetch(
         "SELECT trade.*, token.address AS token FROM facts.trade AS trade"
         " JOIN facts.pool AS pool ON pool.id = pool_id JOIN facts.address AS token ON token.id = token_id"
@@ -102,9 +102,9 @@ async def test_made_up_trades_have_prices_that_are_looked_up(index: Connection) 
     answer = 0
     for seed in range(4):
         chain = Chain()
-        writer = await begun(index, chain.parent)
+        writer = await begin_index(index, chain.parent)
         MadeUp(seed).grow(chain, 150)
-        await appended(index, writer, chain.blocks, (7,))
+        await append_blocks(index, writer, chain.blocks, (7,))
         answer += await all_trades_are_worth_the_same(index)
     assert answer > 40
 
@@ -124,7 +124,7 @@ async def priced_chain(index: Connection) -> Chain:
     chain.block(sent(swap(SHALLOW, 3000), swap(SHALLOW, 4000)))
     chain.block()
     chain.block()
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     return chain
 
 
@@ -162,7 +162,7 @@ async def test_a_price_holds_as_long_as_nobody_trades(index: Connection, priced_
     """However long: the pool still gives it."""
     priced_chain.block(after_s=9 * STALE_S)
     priced_chain.block()
-    await appended(index, await begun(index, priced_chain.parent), priced_chain.blocks)
+    await append_blocks(index, await begin_index(index, priced_chain.parent), priced_chain.blocks)
     last = priced_chain.blocks[-1].ref
     assert await dollars(index, {last.number: last.timestamp_s}) == [4000]
 

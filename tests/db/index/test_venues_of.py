@@ -3,7 +3,7 @@
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import (
     HOOK,
     WETH,
@@ -44,7 +44,7 @@ async def places(index: Connection, token: Address = HIGH, most: int = 256) -> l
 
 async def test_every_place_is_there_and_its_own_come_first(index: Connection) -> None:
     made = story()
-    await appended(index, await begun(index, made.parent), made.blocks)
+    await append_blocks(index, await begin_index(index, made.parent), made.blocks)
     found = await places(index)
     assert found[:4] == [
         CURVE,
@@ -64,7 +64,7 @@ async def test_every_place_is_there_and_its_own_come_first(index: Connection) ->
 async def test_as_many_as_are_asked_for_and_never_without_its_own(index: Connection) -> None:
     """Many that are older, and many that were opened between, keep none of its own away."""
     made = story()
-    await appended(index, await begun(index, made.parent), made.blocks)
+    await append_blocks(index, await begin_index(index, made.parent), made.blocks)
     for most in range(1, 5):
         found = await places(index, most=most)
         assert len(found) == most
@@ -76,7 +76,7 @@ async def test_where_it_is_the_money_is_a_place_too(index: Connection) -> None:
     made = Chain()
     made.block(*(sent(launched(other, address(int(other, 16) + 99), DEV, NVDA)) for other in OTHERS))
     made.block(sent(v3_opened(NVDA, WETH)))
-    await appended(index, await begun(index, made.parent), made.blocks)
+    await append_blocks(index, await begin_index(index, made.parent), made.blocks)
     curves = [address(int(other, 16) + 99) for other in OTHERS]
     assert await places(index, NVDA) == [v3_at(NVDA, WETH), *curves]
     assert await places(index, NVDA, 3) == [v3_at(NVDA, WETH), *curves[:2]]
@@ -89,7 +89,7 @@ async def test_where_it_was_traded_beyond_the_places_that_are_taken(index: Conne
     made = story()
     traded = v3_at(HIGH, WETH, 3000)
     made.block(sent(v3_swap(traded, -5, 7)))
-    await appended(index, await begun(index, made.parent), made.blocks)
+    await append_blocks(index, await begin_index(index, made.parent), made.blocks)
     found = await places(index)
     assert not await cursor.may_trade_beyond(index, HIGH, found)
     assert not await cursor.may_trade_beyond(index, HIGH, [traded])

@@ -14,7 +14,7 @@ from roundtrip.store.liquidity.positions import read_removals, read_removals_bet
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch.happenings import IndexedBlock, read_happenings
 from roundtrip.venues.base import Log
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import (
     Q96,
     Chain,
@@ -54,7 +54,7 @@ class Pooled:
         self.chain.block(sent(v3_opened(HIGH, NETWORK.weth), v3_priced(POOL, Q96)))
         self.chain.block(sent(mint(ALICE, WHOLE), sender=ALICE))
         first = self.chain.block(*(sent(*logs, sender=who) for who, logs in parts))
-        await appended(self.index, await begun(self.index, self.chain.parent), self.chain.blocks)
+        await append_blocks(self.index, await begin_index(self.index, self.chain.parent), self.chain.blocks)
         at_s, number = first.ref.timestamp_s, first.ref.number
         found = await read_removals_between(self.index, at_s, at_s, number - 1, number)
         assert await read_removals(self.index, HIGH, at_s - 1, 10) == found[::-1]

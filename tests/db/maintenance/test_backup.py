@@ -31,7 +31,7 @@ from support.alert_ground import AlertGround, buys
 from support.alerting import accounts as new_accounts
 from support.databases import connected, database, named, needs_one_server
 from support.servers import STRANGE, ServerPostgres
-from support.tables import appended, begun, own_database, tables
+from support.tables import append_blocks, begin_index, own_database, tables
 from support.told_blocks import Chain, MadeUp, launched, sent
 from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -49,7 +49,7 @@ async def full_url(database_url: str) -> AsyncIterator[str]:
         async with connected(url) as connection:
             made = Chain()
             MadeUp(7).grow(made, 60)
-            await appended(connection, await begun(connection, made.parent), made.blocks)
+            await append_blocks(connection, await begin_index(connection, made.parent), made.blocks)
             account = (await accounts.lock_account(connection, WALLET, ["mite-1"], NOW)).account
             key = keys.format_key(secrets.token_bytes(32))
             await accounts.add_key(
@@ -151,7 +151,7 @@ async def test_a_small_one_has_what_no_sync_makes_again(
     MadeUp(7).grow(made, 60)
     async with connected(full_url) as old, connected(empty_url) as new:
         await cursor.begin(new, made.parent.number + 1, made.parent)
-        await appended(new, Writer(NETWORK), made.blocks)
+        await append_blocks(new, Writer(NETWORK), made.blocks)
         assert await tables(new) == await tables(old)
 
 

@@ -26,7 +26,7 @@ from roundtrip.sync import position_fold
 from roundtrip.sync.position_fold import fold_onto
 from roundtrip.venues.base import Contracts
 from support.alerting import accounts
-from support.tables import all_rows, appended, begun, tables
+from support.tables import all_rows, append_blocks, begin_index, tables
 from support.told_blocks import Chain, bought, launched, moved, sent, sold
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -74,7 +74,7 @@ def old_story(last_after_s: int = 100 * DAY_S) -> Chain:
 
 
 async def followed(connection: Connection, chain: Chain) -> None:
-    await appended(connection, await begun(connection, chain.parent), chain.blocks, [1])
+    await append_blocks(connection, await begin_index(connection, chain.parent), chain.blocks, [1])
     await connection.execute("TRUNCATE jobs.job")
     await jobs.enqueue(connection, "prune", "facts")
 

@@ -30,7 +30,7 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.position_fold import retire_trades
-from support.tables import appended, begun, tables
+from support.tables import append_blocks, begin_index, tables
 from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK
 
@@ -44,7 +44,7 @@ async def followed(index: Connection) -> Chain:
     """A chain, and all of it in the index."""
     made = Chain()
     MadeUp(7).grow(made, 60)
-    await appended(index, await begun(index, made.parent), made.blocks)
+    await append_blocks(index, await begin_index(index, made.parent), made.blocks)
     return made
 
 
@@ -101,7 +101,7 @@ async def test_the_next_sync_makes_it_again(index: Connection, followed: Chain) 
     before, last_id = await tables(index), await cursor.highest_address_id(index)
     await forget(index)
     await cursor.begin(index, followed.parent.number + 1, followed.parent)
-    await appended(index, Writer(NETWORK), followed.blocks)
+    await append_blocks(index, Writer(NETWORK), followed.blocks)
     assert await tables(index) == before
     assert await cursor.highest_address_id(index) == last_id
 

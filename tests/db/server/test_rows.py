@@ -20,6 +20,7 @@ class Fact(NamedTuple):
     wallet: Address
     block: BlockRef | None
     raw: Numeric
+    """From a numeric column; the next one from text."""
     read_raw: Numeric
     steps: frozenset[str]
     others: tuple[Address, ...]
@@ -54,7 +55,7 @@ async def test_a_single_column_is_read_by_its_type(connection: Connection) -> No
 
 
 @pytest.mark.parametrize("column", ["1", "'0xff'::text", "NULL::bytea"])
-async def test_a_column_of_another_type_raises(connection: Connection, column: str) -> None:
+async def test_a_column_that_is_null_or_of_another_type_raises(connection: Connection, column: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         await fetch_value(connection, Address, f"SELECT {column}")
     with pytest.raises(msgspec.ValidationError):

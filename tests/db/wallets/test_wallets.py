@@ -11,7 +11,7 @@ from roundtrip.domain.wallets.linked import MIN_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.store.wallets import linked, wallets
 from support.made_index import MadeIndex, number_address
-from support.tables import all_rows, appended, begun, emptied
+from support.tables import all_rows, append_blocks, begin_index, emptied
 from support.told_blocks import START_S, Chain, MadeUp
 from unit.venues.logs import NETWORK
 
@@ -31,15 +31,15 @@ async def grown(index: Connection, seed: int, blocks: int, back: int) -> Chain:
     put in their place."""
     makes, chain = MadeUp(seed), Chain()
     makes.grow(chain, blocks)
-    writer = await begun(index, chain.parent)
-    await appended(index, writer, chain.blocks)
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks)
     if back:
         newest = chain.blocks[-1].ref
         chain = chain.fork(newest.number - back, "fork")
         await writer.rewind(index, newest, chain.blocks[-1].ref)
         start = len(chain.blocks)
         makes.grow(chain, 2 * back)
-        await appended(index, writer, chain.blocks[start:])
+        await append_blocks(index, writer, chain.blocks[start:])
     return chain
 
 

@@ -20,7 +20,7 @@ from roundtrip.store.watch import bags
 from support.alert_ground import AlertGround
 from support.alerting import accounts, amiss, wished
 from support.databases import connected
-from support.tables import begun
+from support.tables import begin_index
 from support.told_blocks import (
     WETH,
     Chain,
@@ -67,7 +67,7 @@ async def ground(url: str) -> AsyncIterator[AlertGround]:
     async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
         await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.account CASCADE")
         await index.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
-        writer = await begun(index, made.parent)
+        writer = await begin_index(index, made.parent)
         alice, _ = await accounts(index, 2, [ALICE, BOB])
         found = Guarded(pool, index, made, writer, alice)
         await found.block(sent(launched(HIGH, CURVE, DEV), sender=DEV), buys(DEV, 100 * PART))

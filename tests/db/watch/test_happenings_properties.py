@@ -24,7 +24,7 @@ from roundtrip.store.watch.happenings import IndexedBlock, read_happenings, repl
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.databases import needs_one_server
 from support.hex_columns import as_address, as_text
-from support.tables import appended, begun
+from support.tables import append_blocks, begin_index
 from support.told_blocks import START_S, Chain, MadeUp, sent, v3_at, v3_burnt, v3_minted, v3_opened
 from unit.sync.telling import BOB, HIGH
 from unit.venues.logs import NETWORK
@@ -45,7 +45,7 @@ async def made(index: Connection, seed: int, blocks: int) -> IndexedBlock:
     """A made-up index; its newest block. Some curves become pools, and some tokens are read."""
     chance, chain = random.Random(seed), Chain()
     MadeUp(seed).grow(chain, blocks)
-    await appended(index, await begun(index, chain.parent), chain.blocks, (7,))
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks, (7,))
     ref = chain.blocks[-1].ref
     for row in await index.fetch(
         "SELECT launch.*, address FROM facts.launch JOIN facts.address ON id = token_id"
@@ -373,7 +373,7 @@ async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: Connectio
     chain.block(sent(v3_opened(HIGH, NETWORK.weth)))
     chain.block(sent(v3_minted(at, BOB, 1_000, 5, 5), sender=BOB))
     chain.block(sent(v3_minted(at, BOB, 500, 5, 5), v3_burnt(at, BOB, 1_400, 5, 5), sender=BOB))
-    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
     await index.execute(
         "UPDATE facts.liquidity SET sender_id = (SELECT id FROM facts.address WHERE address = $1)"
         " WHERE block_number = $2 AND liquidity_delta > 0",

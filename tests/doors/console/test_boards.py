@@ -17,7 +17,8 @@ async def test_the_home_page_searches_first_and_says_in_words_what_comes_below(h
     assert status == 200
     order = [page.index(part) for part in ('id="find"', ">Just checked<", ">Moving now<", ">What this is<")]
     assert order == sorted(order)
-    assert re.findall(r"<input[^>]* autofocus", page) == re.findall(r'<input id="find"[^>]* autofocus', page)
+    (focused,) = re.findall(r"<input[^>]* autofocus", page)
+    assert focused.startswith('<input id="find"')
     assert 'sse-connect="/boards/newest_verdicts/live"' in page
 
 
@@ -42,7 +43,7 @@ async def test_a_view_is_in_the_address_and_its_form_and_links_keep_it(house: Co
     assert 'id="reload" href="/boards/moving_now?sort=age&amp;verdict=ok&amp;dangers=hide"' in page
 
 
-async def test_a_curve_that_nobody_checked_has_no_verdict(house: ConsoleHouse) -> None:
+async def test_each_curve_shows_a_verdict_or_that_it_is_checked(house: ConsoleHouse) -> None:
     _, page, _ = await house.get("/boards/graduating_soon")
     rows = re.findall(r"<tr data-row=.*?</tr>", page, re.S)
     assert rows

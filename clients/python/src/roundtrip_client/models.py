@@ -35,13 +35,13 @@ class AlertRow(Struct, kw_only=True):
     """What raised it: rule, follow, bag_guard (a token you hold or watch), unlock (of a token's locked liquidity), service (news of the service, such as a failing channel), test (a channel's test)."""
 
     who: str | None
-    """Who did it: your name for the wallet, its address, or the rule's who. null: does not apply."""
+    """Who did it: your name for the wallet, its address, the rule's who, or deployer. null: does not apply."""
 
     verb: Literal['buying', 'selling', 'launching', 'graduating', 'moving', 'draining', 'removing', 'verdict', 'retracted'] | None
     """What happened. verdict: a check's verdict changed; retracted: a reorg removed it from the chain. null: does not apply."""
 
     wallet: str | None
-    """The wallet that did it. null: does not apply."""
+    """The wallet that did it; of an unlock, who can then withdraw; of a graduation, the deployer. null: does not apply."""
 
     token: str | None
     """The token's address. null: does not apply."""
@@ -65,7 +65,7 @@ class AlertRow(Struct, kw_only=True):
     """Its block. null: does not apply."""
 
     ts: str
-    """When it happened: the time of its block."""
+    """The time of its block; of an unlock, when it unlocks; without a block, when it was raised."""
 
     rule: str | None
     """The rule that it is a hit of. null: not a rule's."""
@@ -685,7 +685,7 @@ class RepeatCrowd(Struct, kw_only=True):
     """Top holders that also bought other launches of the deployer."""
 
     of_top: int = field(name='ofTop')
-    """Top holders that were compared."""
+    """Top holders listed, the deployer and creators among them."""
 
     most_launches: int = field(name='mostLaunches')
     """Most other launches that one of them bought."""

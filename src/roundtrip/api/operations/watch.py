@@ -1,4 +1,4 @@
-"""Operations: an account's inbox, followed wallets and standing rules."""
+"""Operations: an account's inbox, followed wallets, coming unlocks and standing rules."""
 
 from roundtrip.services.liquidity.unlocks import list_unlocks
 from roundtrip.services.watch.inbox import inbox
@@ -19,9 +19,9 @@ WATCH: tuple[AnyOperation, ...] = (
         title="Inbox",
         description=(
             "Returns the account's alerts of the last seven days, the newest first, at most 500: rule "
-            "hits, followed wallets' trades and launches, warnings of what it holds or watches (bag_guard), "
-            "and channel news. verb retracted means that a reorg removed the event. Counts against the "
-            "minute only."
+            "hits, followed wallets' trades, launches and large removals, warnings of what it holds or "
+            "watches (bag_guard), unlocks, and channel news. verb retracted means that a reorg removed the "
+            "event. Counts against the limit per minute only."
         ),
         counts="minute",
     ),
@@ -41,9 +41,9 @@ WATCH: tuple[AnyOperation, ...] = (
         follow_wallet,
         title="Follow a wallet",
         description=(
-            "Sends an alert for every buy, sell and launch of a wallet from now on, to the inbox and the "
-            "channels. At most 200 wallets; following one again with another name renames it. list_rules "
-            "lists them."
+            "Sends an alert for every buy, sell, launch and large removal of a wallet from now on, to the "
+            "inbox and the channels, at most 20 rows a minute. At most 200 wallets; following one again with "
+            "another name renames it. list_rules lists them."
         ),
         writes=True,
         repeatable=True,

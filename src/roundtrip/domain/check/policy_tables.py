@@ -27,7 +27,7 @@ def _eth(wei: int) -> str:
 
 
 def codes(policy: Policy) -> tuple[Row, ...]:
-    """Every code, in order: the first proven one counts."""
+    """Every code, in the order of the page; ``verdict.judge`` decides which counts."""
     warn, danger = _percent(policy.warn_loss_bps), _percent(policy.danger_loss_bps)
     sellable, toll = _percent(policy.sellable_share_bps), _percent(policy.toll_warn_bps)
     lines = f"warn from a loss of {warn}, danger from {danger}"
@@ -69,6 +69,7 @@ def flags(policy: Policy) -> tuple[Row, ...]:
         "serial_deployer": f"{policy.serial_launches} launches, fewer than 1 in "
         f"{policy.serial_graduated_divisor} graduated",
         "no_liquidity": f"less than {_eth(policy.thin_quote_wei)}",
+        "deployer_sold": "half of what it got",
     }
     return tuple(
         Row(name, figures.get(name, ""), " ".join((raised.__doc__ or "").split()))
@@ -77,7 +78,7 @@ def flags(policy: Policy) -> tuple[Row, ...]:
 
 
 def thresholds(policy: Policy) -> tuple[Row, ...]:
-    """Every figure of the policy by its field, with its unit and purpose."""
+    """Every figure of the policy by its field, with its purpose, and its unit where the name ends in one."""
     return tuple(
         Row(field.name, _figure(field.name, getattr(policy, field.name)), _PURPOSES[field.name])
         for field in fields(policy)
@@ -132,18 +133,18 @@ _PURPOSES = MappingProxyType(
         "crowd_sizes_wei": "the crowd's buys are drawn between these pairs of bounds",
         "crowd_counts": "how many are drawn between each pair",
         "crowd_purse_wei": "the least and the most eth that a wallet of the crowd holds beyond its buys",
-        "crowd_most_tip_wei": "the highest tip of a wallet of the crowd",
+        "crowd_most_tip_wei": "the highest tip of a wallet of the crowd, for a unit of gas",
         "crowd_largest_wei": "one more wallet trades alone, for 90 to 100 % of this",
         "crowd_gaps_s": "the bounds of the drawn times before each block of the crowd's buys",
         "crowd_buy_blocks": "the blocks in which the crowd buys first",
         "crowd_depth_divisor": "the crowd buys for at most this part of a venue's depth",
         "crowd_gas_limit": "the most gas of one of the crowd's buys or sells",
         "crowd_gas": "the most gas of all of them in one simulation",
-        "most_recalled": "wallets of earlier checks that trade again on a venue",
-        "recalled_s": "how long after it met something else a wallet is recalled",
+        "most_recalled": "wallets of earlier checks, which could not sell or lost more, that trade again",
+        "recalled_s": "for so long such a wallet is recalled",
         "crowd_margin_bps": "a wallet of the crowd that loses so much more than the main one is isolated",
         "most_isolated": "wallets of one venue that are tried alone",
-        "most_alone": "of so many of the best venues all, or the first, of the main wallet's sells are alone",
+        "most_alone": "on so many of the best venues each main sell, or the first, is simulated alone",
         "named_gas": "the text names a buy or sell that uses more gas",
         "approve_gas_limit": "the gas limit of an approval",
         "read_gas_limit": "the gas limit of a view call to a token",

@@ -108,14 +108,14 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Parts of the supply, as raw amounts. ``wallets``: how many wallets hold some. ``beside_raw``: in
+    """Parts of the supply, as raw amounts. ``wallets``: how many wallets hold some. ``locked_raw``: in
     lockers, escrows and the like, and at the token itself."""
 
     wallets: int
     top_raw: int
     in_pools_raw: int
     burned_raw: int
-    beside_raw: int
+    locked_raw: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def shares(inputs: HolderInputs) -> Shares:
         top_raw=sum(raw for _, raw in biggest(inputs, TOP)),
         in_pools_raw=_sum(inputs, places.pools),
         burned_raw=_sum(inputs, burning),
-        beside_raw=_sum(inputs, (places.beside | {inputs.book.beginning.token}) - places.pools - burning),
+        locked_raw=_sum(inputs, (places.beside | {inputs.book.beginning.token}) - places.pools - burning),
     )
 
 

@@ -10,6 +10,7 @@ from roundtrip.domain.base.types import BPS, Numeric, plain_decimal
 
 PRICE_DECIMALS = 36
 PRICE_ONE = 10**PRICE_DECIMALS
+"""So a token of which 10**36 base units cost one of the quote has a price, too."""
 MAX_CANDLES = 300
 MIN_RAW = 1_000
 """A trade of fewer base units of either side sets no price: its rounding alone could move it by a
@@ -23,7 +24,8 @@ _DIGITS = 6
 @dataclass(frozen=True, slots=True)
 class TradeBucket:
     """What was traded from ``from_s`` on, for the length of a span. The prices are those at the ends of its
-    blocks, since within a block a price can be moved and moved back at no risk; None: no trade set one."""
+    blocks, since within a block a price can be moved and moved back at no risk; None: no trade set one.
+    ``volume_raw``: in base units of the quote."""
 
     from_s: int
     open_raw: Numeric | None
@@ -37,7 +39,8 @@ class TradeBucket:
 
 @dataclass(frozen=True, slots=True)
 class Candle:
-    """A bucket whose prices are known. ``open_raw`` is the close of the candle before."""
+    """A bucket from the first price on. ``open_raw`` is the close of the candle before, the first one's its
+    own; a bucket whose trades set no price is flat. ``volume_raw``: in base units of the quote."""
 
     from_s: int
     open_raw: int
@@ -55,8 +58,8 @@ def choose_span(age_s: int) -> CandleSpan:
 
 
 def fold_candles(buckets: Iterable[TradeBucket]) -> list[Candle]:
-    """The candles of buckets in the order of time. A bucket whose trades set no price is flat; before the
-    first price there is no candle."""
+    """The candles of buckets in the order of time; before the first price there is no candle, nor where there
+    is no bucket."""
     candles: list[Candle] = []
     for bucket in buckets:
         before_raw = candles[-1].close_raw if candles else bucket.open_raw

@@ -21,15 +21,17 @@ Kind = Literal["round_trip", "later", "others", "fees", "pool", "impact"]
 @dataclass(frozen=True, slots=True)
 class DecidingFigure:
     """``bps``: a loss. ``text``: a sentence with it, without the full stop. ``short``: its end, from the
-    figure on. ``kind``: whose loss; ``round_trip``: of a round trip of the usual size, sold at once."""
+    figure on. ``kind``: of which loss. ``round_trip``: of a round trip of the usual size, sold at once;
+    ``later``: sold after an hour or a day; ``others``: of wallets of the crowd; ``fees``: what fees and taxes
+    take; ``pool``: what the pool keeps; ``impact``: of the price, or between two pools."""
 
     kind: Kind
     bps: int
     text: str
     short: str
 
-    def is_beyond_trip(self) -> bool:
-        """True where a round trip's own loss and taxes do not say it."""
+    def replaces_tax(self) -> bool:
+        """True where a round trip's own loss and taxes do not say it: then it stands in place of the tax."""
         return self.kind in ("later", "others", "fees")
 
 
@@ -51,10 +53,10 @@ def deciding_figure(judgement: Judgement, policy: Policy) -> DecidingFigure | No
 
 
 def explains(code: str, loss_bps: int, policy: Policy) -> bool:
-    """Whether the loss of a round trip may stand beside the code, where only the loss is stored: not where
-    another figure decided."""
-    line_bps = policy.toll_warn_bps if code == "toll_pool" else policy.warn_loss_bps
-    return code == "ok" or loss_bps >= line_bps
+    """Whether the loss of a round trip may stand beside the code, where only the loss is stored. One below
+    the line of the code did not decide it: another figure did."""
+    line_bps = {"toll_pool": policy.toll_warn_bps, "heavy_fees": policy.danger_loss_bps}
+    return code == "ok" or loss_bps >= line_bps.get(code, policy.warn_loss_bps)
 
 
 def _of_fees(reading: VenueReading, policy: Policy) -> DecidingFigure:

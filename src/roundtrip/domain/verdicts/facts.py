@@ -198,7 +198,7 @@ def describe_taxes(
     """The taxes on a buy, on a sell, and on a round trip; None: not known. ``figure``: what decided the
     verdict, which is said instead where it is more than they take."""
     worst_bps = max(buy_bps or 0, sell_bps or 0, together_bps or 0)
-    if figure is not None and figure.is_beyond_trip() and worst_bps < POLICY.warn_loss_bps:
+    if figure is not None and figure.replaces_tax() and worst_bps < POLICY.warn_loss_bps:
         return [TokenFact(_sign(figure.bps, 0, POLICY.warn_loss_bps), f"{figure.text}.", "cost")]
     if worst_bps >= MARKED_LOSS_BPS:
         text = _describe_tax(buy_bps, sell_bps, worst_bps)

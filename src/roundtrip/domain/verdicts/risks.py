@@ -83,7 +83,7 @@ def rate_tax(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk:
     taxes = () if cost is None else (cost.tax_bps, cost.buy_tax_bps, cost.sell_tax_bps)
     known = [tax for tax in taxes if tax is not None]
     figure = deciding_figure(judgement, policy)
-    if figure is not None and figure.is_beyond_trip() and max(known, default=0) < policy.warn_loss_bps:
+    if figure is not None and figure.replaces_tax() and max(known, default=0) < policy.warn_loss_bps:
         return Risk("tax", rate_loss(figure.bps), f"costs {figure.short}")
     if cost is None or not known:
         return Risk("tax", "unknown", "tax not measured")

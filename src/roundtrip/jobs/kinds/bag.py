@@ -53,7 +53,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
     ):
         holdings = [*await bags.held_by_accounts(connection), *await watches.watched_by_accounts(connection)]
         tokens = sorted({holding.token for holding in holdings})
-        before = await bags.standings(connection, tokens)
+        before = await bags.read_standings(connection, tokens)
         standings, turns = await _apply_checks(connection, tokens, before)
         reasons = {token: await _reason(connection, turn, ctx.policy) for token, turn in turns.items()}
         unconfirmed = {token for token, standing in standings.items() if standing.next_level is not None}

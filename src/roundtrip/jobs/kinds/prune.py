@@ -1,6 +1,6 @@
 """``prune``, key ``facts``, every day: drops expired days of facts, holder books that were not requested for
-a while, old alerts, and the answers kept for repeated requests. Facts expire by the chain's clock, or by the
-system clock when the chain's is ahead."""
+a while, old alerts, failed jobs, and the answers kept for repeated requests. Facts expire by the chain's
+clock, or by the system clock when the chain's is ahead."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -21,16 +21,18 @@ from roundtrip.sync.position_fold import retire_trades
 
 KEPT_DAYS: dict[Daily, int] = {"facts.transfer": 7, "facts.liquidity": 90}
 INSIDE_KEPT_DAYS = 8
-"""Insider records are updated for this many days."""
+"""Insider records are kept for this many days."""
 TRADES_KEPT_DAYS = 90
-"""Before a day of trades is dropped, it is folded into positions."""
+"""Before a day of trades is dropped, it is folded into positions. Failed sells are kept as long."""
 FAILED_KEPT = timedelta(days=7)
+"""For failed jobs."""
 
 
 async def prune(ctx: Context, job: Job) -> Effect:
-    """Reads nothing before its effect. Each run makes one step: it drops old days of one table, or one day of
-    trades. The next run is enqueued for now when there may be more to drop, else for the next day. A table
-    that is in use makes the run fail, and it is retried."""
+    """Reads nothing before its effect. Each run deletes failed jobs and readings of exposure, then makes the
+    first step that has work: books, alerts, repeats, or one day of facts. The next run is enqueued for now
+    when there may be more to drop, else for the next day. A table that is in use makes the run fail, and it
+    is retried."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
     async def step(connection: Connection) -> None:
@@ -50,7 +52,7 @@ async def prune(ctx: Context, job: Job) -> Effect:
 
 
 async def _drop_books(connection: Connection, now: datetime) -> bool:
-    """Drops old holder books, by the system clock; returns whether there were any."""
+    """Drops holder books that are old, by the system clock, or too many; returns whether there were any."""
     dropped = await books.prune(connection, now - books.KEPT_FOR)
     return dropped + await books.prune_to(connection) > 0
 
@@ -63,8 +65,8 @@ async def _drop_alerts(connection: Connection, now: datetime) -> bool:
 
 
 async def _drop_facts(connection: Connection, ctx: Context) -> bool:
-    """Drops old facts; returns whether there were any. Makes only one step: a table and the cursor stay
-    locked until the transaction ends, and folding a day of trades takes long."""
+    """Drops old facts; returns whether there was an old day of them. Makes only one step: a table and the
+    cursor stay locked until the transaction ends, and folding a day of trades takes long."""
     indexed = await cursor.cursor(connection)
     if indexed is None:
         return False

@@ -44,10 +44,10 @@ async def run_check(
     on_round: Callable[[Round], None] = lambda _: None,
     note_step: NoteStep = ignore_step,
 ) -> CheckResult:
-    """Runs a check from its inputs, which ``prepare_inputs`` or a proof gives: buys on every candidate, sells
-    on every venue that bought, tries alone what deviated, and in a deep check what an owner could do.
-    ``on_round``: called with each round before it runs; ``note_step``: with each step done. Raises
-    NodeFault when the buy round has no usable answer."""
+    """Runs a check from its inputs, which ``prepare_inputs`` or a proof gives: buys on the candidates that
+    ``choose_places`` keeps, sells on those that ``choose_venues`` keeps, tries alone what deviated, and in a
+    deep check what an owner could do. ``on_round``: called before the buy and the sell round; ``note_step``:
+    with each step done. Raises NodeFault when the buy round has no usable answer."""
     note_step(f"Found {format_count(len(inputs.candidates.venues), 'pool or curve', 'pools and curves')}")
     on_round("buy round")
     bought = await run_buy_round(means, inputs, meter)
@@ -63,7 +63,7 @@ async def run_check(
 
 
 async def try_sells(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    """The evidence of the sell round on every venue that bought, and of the isolation round after it. Where
-    the node fails, the cells are Missing."""
+    """The evidence of all rounds: runs the sell round, and the isolation round after it. Where the node
+    fails, the cells are Missing."""
     sold = await run_sell_round(bought, meter)
     return await run_isolation_round(bought, sold)

@@ -72,7 +72,7 @@ def present(record: HolderRecord) -> TokenHolders:
         bundle=_bundle(record, summary),
         deployer=_deployer(record, summary),
         smart_money=_smart_money(record, summary),
-        repeat_crowd=_repeat_crowd(record, summary),
+        repeat_crowd=_repeat_buyers(record, summary),
         checked_at=when(record.checked_s),
         why=why_text(record),
         text=text_of(record, summary),
@@ -196,7 +196,7 @@ def _deployer(record: HolderRecord, summary: HolderFindings) -> DeployerHolds | 
     )
 
 
-# --- winners and the crowd -------------------------------------------------------------------------
+# --- winners and repeat buyers ---------------------------------------------------------------------
 
 
 def smart_wallets(record: HolderRecord, summary: HolderFindings) -> list[SmartWallet]:
@@ -204,7 +204,7 @@ def smart_wallets(record: HolderRecord, summary: HolderFindings) -> list[SmartWa
     smart, inputs = summary.smart, record.full_inputs
     if smart is None or inputs is None:
         return []
-    return [_smart_wallet(record, inputs, win) for win in smart.holding[:MAX_LISTED]]
+    return [_smart_wallet(record, inputs, row) for row in smart.holding[:MAX_LISTED]]
 
 
 def _smart_money(record: HolderRecord, summary: HolderFindings) -> SmartMoneyAnswer | None:
@@ -214,19 +214,19 @@ def _smart_money(record: HolderRecord, summary: HolderFindings) -> SmartMoneyAns
     return SmartMoneyAnswer(len(smart.holding), smart.sold_out, smart_wallets(record, summary))
 
 
-def _smart_wallet(record: HolderRecord, inputs: HolderInputs, win: BoardRow) -> SmartWallet:
-    entry_usd, multiple = entry_cap(record, findings.entry_cap_micro_usd(inputs, win.wallet))
+def _smart_wallet(record: HolderRecord, inputs: HolderInputs, row: BoardRow) -> SmartWallet:
+    entry_usd, multiple = entry_cap(record, findings.entry_cap_micro_usd(inputs, row.wallet))
     return SmartWallet(
-        address=win.wallet,
-        rank=win.rank,
-        window=win.span,
-        profit_eth=eth(win.profit_wei),
-        win_rate=win.won / win.closed if win.closed else 0.0,
-        closed=win.closed,
-        supply_bps=record.bps(findings.balance_raw(inputs, win.wallet)),
+        address=row.wallet,
+        rank=row.rank,
+        window=row.span,
+        profit_eth=eth(row.profit_wei),
+        win_rate=row.won / row.closed if row.closed else 0.0,
+        closed=row.closed,
+        supply_bps=record.bps(findings.balance_raw(inputs, row.wallet)),
         entry_market_cap_usd=entry_usd,
         multiple=multiple,
-        biggest_win=_biggest_win(record.biggest_wins.get(win.wallet)),
+        biggest_win=_biggest_win(record.biggest_wins.get(row.wallet)),
     )
 
 
@@ -244,7 +244,7 @@ def _biggest_win(win: WinningClose | None) -> BiggestWin | None:
     )
 
 
-def _repeat_crowd(record: HolderRecord, summary: HolderFindings) -> RepeatCrowd | None:
+def _repeat_buyers(record: HolderRecord, summary: HolderFindings) -> RepeatCrowd | None:
     crowd = record.crowd
     if crowd is None or record.full_inputs is None or record.full_inputs.maker is None:
         return None
@@ -268,7 +268,7 @@ def _forensics(record: HolderRecord, summary: HolderFindings) -> Forensics:
         nakamoto=None if concentration is None or inputs is None else concentration.nakamoto,
         suspicious_wallets=None if summary.suspicious is None else _count_holding(record, summary.suspicious),
         suspicious_bps=suspicious_bps,
-        locked_bps=None if summary.shares is None else record.share_bps(summary.shares.beside_raw),
+        locked_bps=None if summary.shares is None else record.share_bps(summary.shares.locked_raw),
         growth=count_growth(record),
         drift=_drift(record),
         funders_unknown=len(funders_unknown(record)),
@@ -313,6 +313,7 @@ def count_growth(record: HolderRecord) -> Growth | None:
 
 
 def _drift(record: HolderRecord) -> Drift | None:
+    # ``bps`` ends at 100 %: so does what the sum is off by.
     disagreement = record.disagreement
     if disagreement is None or record.full_inputs is None:
         return None

@@ -201,7 +201,7 @@ class RepeatCrowd(msgspec.Struct, frozen=True, rename="camel"):
     """Top holders that also bought the same deployer's other launches."""
 
     wallets: Annotated[int, says("Top holders that also bought other launches of the deployer.")]
-    of_top: Annotated[int, says("Top holders that were compared.")]
+    of_top: Annotated[int, says("Top holders listed, the deployer and creators among them.")]
     most_launches: Annotated[int, says("Most other launches that one of them bought.")]
     deployer_launches: Annotated[
         int, says("Launches of the deployer onto curves; counted up to the newest 200, as in a check.")

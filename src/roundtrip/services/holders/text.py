@@ -194,10 +194,10 @@ def _rest_text(record: HolderRecord, shares: Shares) -> list[str]:
 
 
 def _beside_text(record: HolderRecord, shares: Shares) -> list[str]:
-    if record.bps(shares.beside_raw) < _PERCENT_BPS:
+    if record.bps(shares.locked_raw) < _PERCENT_BPS:
         return []
     return [
-        f"{percent(record, shares.beside_raw)} is held by the token contract itself, routers, lockers or the "
+        f"{percent(record, shares.locked_raw)} is held by the token contract itself, routers, lockers or the "
         "launchpad's contracts."
     ]
 

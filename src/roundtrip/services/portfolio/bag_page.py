@@ -93,7 +93,10 @@ def value_past(
 
 
 async def _read_guards(connection: Connection, held: Sequence[Address], now_s: float) -> list[TokenGuard]:
-    states, standings = await read_states(connection, held, now_s), await bags.standings(connection, held)
+    states, standings = (
+        await read_states(connection, held, now_s),
+        await bags.read_standings(connection, held),
+    )
     guards = []
     for token in held:
         standing, state = standings.get(token), states[token]

@@ -36,12 +36,15 @@ Pct = Annotated[
         "its active liquidity. null: does not apply."
     ),
 ]
-Ts = Annotated[datetime, says("When it happened: the time of its block.")]
+Ts = Annotated[
+    datetime,
+    says("The time of its block; of an unlock, when it unlocks; without a block, when it was raised."),
+]
 
 
 RuleVerb = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(VERBS)})]
 AlertVerb = Annotated[str, msgspec.Meta(extra_json_schema={"enum": [*VERBS, "verdict", RETRACTED]})]
-"""The closed lists of a schema; in Python the text that was stored."""
+"""Text in Python; the enum is for the schema alone."""
 
 
 class AlertRow(msgspec.Struct, frozen=True):
@@ -60,7 +63,10 @@ class AlertRow(msgspec.Struct, frozen=True):
     ]
     who: Annotated[
         str | None,
-        says("Who did it: your name for the wallet, its address, or the rule's who. null: does not apply."),
+        says(
+            "Who did it: your name for the wallet, its address, the rule's who, or deployer. "
+            "null: does not apply."
+        ),
     ]
     verb: Annotated[
         AlertVerb | None,
@@ -69,7 +75,13 @@ class AlertRow(msgspec.Struct, frozen=True):
             "chain. null: does not apply."
         ),
     ]
-    wallet: Annotated[str | None, says("The wallet that did it. null: does not apply.")]
+    wallet: Annotated[
+        str | None,
+        says(
+            "The wallet that did it; of an unlock, who can then withdraw; of a graduation, the deployer. "
+            "null: does not apply."
+        ),
+    ]
     token: Annotated[str | None, says("The token's address. null: does not apply.")]
     symbol: Symbol
     eth: Eth

@@ -462,7 +462,7 @@ async def follow_wallet(
     follow, follows = by_wallet[wallet], len(by_wallet)
     name_text = f', called "{follow.name}"' if follow.name else ""
     answer = FollowedWallet(
-        text=f"You follow {wallet}{name_text}. Its buys, sells and launches after block "
+        text=f"You follow {wallet}{name_text}. Its buys, sells, launches and large removals after block "
         f"{follow.from_number:,} go to your inbox and your channels. {_count_text(follows)}",
         address=wallet,
         name=follow.name or None,

@@ -78,10 +78,10 @@ async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -
 
 
 _LARGE_RAW = LAUNCHED_RAW * GUARD.given_ppm // PPM
-"""Least amount of a transfer in the index transfer_given."""
+"""Least amount of a transfer in the table's index ``transfer_given``, which has the same figure."""
 MAX_GIVEN = 5_000
-"""Accounts read per token, the oldest first. At most a thousand can hold a thousandth of the supply at
-once."""
+"""Accounts read per token, the oldest first: whoever received a thousandth of the supply at once. At most a
+thousand can hold so much at a time."""
 _TOKENS = (
     "unnest($1::bytea[], $2::int[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY"
     " AS given (token, block_number, log_index, at_s, last_s, nth)"
@@ -171,30 +171,30 @@ class _HoldingChangeRow(NamedTuple):
 
 
 async def holders(connection: Connection, happenings: Sequence[Happening]) -> list[list[BagHolder]]:
-    """For each happening, the accounts that held its token just before it, by account: those that had bought
-    more than they had sold, and those that had received enough of a launchpad's token, in one transfer at
-    least once, within the days for which transfers are kept. Computed from what they hold now and what they
-    have traded since: a wallet that later sells more than it bought held the token then, since it had
-    received it elsewhere.
+    """For each happening, the accounts that held its token, by account, just before it, or with a trade of
+    their own at it: those that had bought more than they had sold, and those that had received enough of a
+    launchpad's token, in one transfer at least once, within the days for which transfers are kept. Computed
+    from what they hold now and what they have traded since: a wallet that later sells more than it bought
+    held the token then, since it had received it elsewhere.
 
     Each token is read once, at its first happening; the later ones follow from what moved in between."""
     result: list[list[BagHolder]] = [[] for _ in happenings]
-    positions_of: dict[Address, list[int]] = {}
-    for position in sorted(range(len(happenings)), key=lambda position: happenings[position].spot[:2]):
-        positions_of.setdefault(happenings[position].token, []).append(position)
-    if not positions_of:
+    numbers_of: dict[Address, list[int]] = {}
+    for number in sorted(range(len(happenings)), key=lambda number: happenings[number].spot[:2]):
+        numbers_of.setdefault(happenings[number].token, []).append(number)
+    if not numbers_of:
         return result
     spans = [
-        (token, happenings[positions[0]].spot, happenings[positions[-1]].spot)
-        for token, positions in positions_of.items()
+        (token, happenings[numbers[0]].spot, happenings[numbers[-1]].spot)
+        for token, numbers in numbers_of.items()
     ]
     bought = await _read_ledgers(connection, spans, _TRADED, _TRADES_SINCE)
     moved = await _read_ledgers(connection, spans, _MOVED, _MOVES_SINCE)
-    for nth, positions in enumerate(positions_of.values()):
+    for nth, numbers in enumerate(numbers_of.values()):
         ledgers = (bought[nth], 1), (moved[nth], _LARGE_RAW)
         token_holders: list[BagHolder] | None = None
-        for position in positions:
-            changed = [ledger.advance(happenings[position].spot[:2]) for ledger, _ in ledgers]
+        for number in numbers:
+            changed = [ledger.advance(happenings[number].spot[:2]) for ledger, _ in ledgers]
             if token_holders is None or any(changed):
                 by_account = {
                     account_id: ledger.holders[account_id]
@@ -203,13 +203,13 @@ async def holders(connection: Connection, happenings: Sequence[Happening]) -> li
                     if raw >= least_raw
                 }
                 token_holders = [by_account[account_id] for account_id in sorted(by_account)]
-            result[position] = token_holders
+            result[number] = token_holders
     return result
 
 
 class _BagLedger:
-    """What accounts hold of one token by one kind of fact, at a position that advances. ``changes``: position
-    from which a change counts, account, and amount, in order."""
+    """What accounts hold of one token by one kind of fact, at a spot of the chain that advances. ``changes``:
+    the spot from which a change counts, account, and amount, in order."""
 
     def __init__(self) -> None:
         self.holders: dict[int, BagHolder] = {}
@@ -263,6 +263,7 @@ async def rewind_accounts(connection: Connection, number: int) -> None:
 
 async def holders_now(connection: Connection, tokens: Sequence[Address]) -> dict[Address, list[BagHolder]]:
     """The accounts that hold each of these tokens now; a token that no account holds is left out."""
+    # Only the token and the spot of these count.
     spot = Spot(_LAST, _LAST, _LAST, TxHash("0x"))
     ends = [Happening("draining", spot, ZERO_ADDRESS, token, None, None, None, None) for token in tokens]
     held_by = await holders(connection, ends)
@@ -311,8 +312,8 @@ async def held_by_accounts(connection: Connection) -> list[BagHolding]:
 # --- verdicts --------------------------------------------------------------------------------------
 
 
-async def standings(connection: Connection, tokens: Collection[Address]) -> dict[Address, BagStanding]:
-    """The kept verdicts of these tokens; a token without one is missing."""
+async def read_standings(connection: Connection, tokens: Collection[Address]) -> dict[Address, BagStanding]:
+    """The verdict of each token that its holders know; a token without one is missing."""
     rows = await fetch(
         connection,
         tuple[Address, BagStanding],
@@ -385,7 +386,7 @@ async def checked_at(
     connection: Connection, tokens: Collection[Address], now: datetime
 ) -> dict[Address, datetime]:
     """The time of each token's last check, by any caller and with any verdict; a token without one is
-    missing, and one whose check is later than ``now``, since our clock was put back."""
+    missing, and one whose check is later than ``now`` by more than clocks differ: ours was put back."""
     rows = await fetch(
         connection,
         tuple[Address, datetime],

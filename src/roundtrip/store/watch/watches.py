@@ -12,7 +12,7 @@ from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Rule
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_value
 
-from .bags import checks_after, put_standings, standings
+from .bags import checks_after, put_standings, read_standings
 
 _CHANGES_LOCK = 4663_0010
 """Advisory lock: changes become visible in the order of their numbers, and none while alerts are made. Taken
@@ -341,7 +341,7 @@ async def add_token(connection: Connection, account_id: int, token: Address, now
         as_bytes(token),
         now,
     )
-    if not await standings(connection, [token]):
+    if not await read_standings(connection, [token]):
         newest = (await checks_after(connection, {token: 0})).get(token, [])
         first = initial_standing(newest[-1]) if newest else None
         if first is not None:

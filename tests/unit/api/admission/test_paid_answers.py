@@ -18,7 +18,7 @@ from support.paid_calls import KEYED, PLAIN, SHARED, PaidDispatch, PaidParams, P
 
 @pytest.fixture
 async def house() -> PaidDispatch:
-    return await PaidDispatch().begun()
+    return await PaidDispatch().begin_index()
 
 
 def failing(error: BaseException) -> Callable[..., Awaitable[UseCaseAnswer[Any]]]:

@@ -117,14 +117,14 @@ def test_shares_of_every_sort_of_place() -> None:
     of = book({A: 3, POOL: 50, LOCKER: 40, BURN_ADDRESS: 30, ZERO_ADDRESS: -9, TOKEN: 9})
     found = shares(find_holders(of, balances={ZERO_ADDRESS: 2}))
     assert (found.wallets, found.top_raw, found.in_pools_raw) == (1, 3, 50)
-    assert (found.burned_raw, found.beside_raw) == (32, 49)
+    assert (found.burned_raw, found.locked_raw) == (32, 49)
 
 
 def test_a_burn_address_that_is_called_a_place_counts_once() -> None:
     of = book({BURN_ADDRESS: 30, POOL: 5})
     of.beginning = replace(of.beginning, places=replace(PLACES, beside=frozenset({BURN_ADDRESS, POOL})))
     found = shares(find_holders(of))
-    assert (found.in_pools_raw, found.burned_raw, found.beside_raw) == (5, 30, 0)
+    assert (found.in_pools_raw, found.burned_raw, found.locked_raw) == (5, 30, 0)
 
 
 # --- how even it is --------------------------------------------------------------------------------

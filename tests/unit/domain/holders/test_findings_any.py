@@ -81,7 +81,7 @@ def test_shares_add_up(case: tuple[HolderInputs, LaunchBuys]) -> None:
     everybody = known.book.wallets.keys() | known.balances.keys()
     found = shares(known)
     wallets = {one: balance_raw(known, one) for one in everybody - outside(known)}
-    beside = found.in_pools_raw + found.burned_raw + found.beside_raw
+    beside = found.in_pools_raw + found.burned_raw + found.locked_raw
     assert beside + sum(wallets.values()) == sum(balance_raw(known, one) for one in everybody)
     assert found.top_raw <= sum(wallets.values())
 
