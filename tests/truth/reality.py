@@ -134,6 +134,9 @@ class Met:
     little_gas_only: bool = False
     is_crowded_out: bool = False
     sell_gas: int = 0
+    toll_beside_bps: int = 0
+    tax_beside_bps: int = 0
+    """What the rules make of ``exit_bps``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,14 +55,10 @@ def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
     if sells(cheapest, slack_bps):
         lost_bps = _tax_bps(cheapest, slack_bps) + slack_bps
         is_dear = lost_bps >= WARN_BPS
-        lost_there_bps = _fees_bps(cheapest, slack_bps)
-        is_bound = lost_there_bps + slack_bps >= WARN_BPS
         return [
             replace(
-                met,
-                exit_bps=min(met.exit_bps, lost_there_bps)
-                if is_bound and met.exit_bps + slack_bps >= WARN_BPS
-                else 0,
+                _with_beside(met, cheapest, slack_bps),
+                exit_bps=0,
                 beside_trap=is_dear
                 and met.size is not None
                 and lost_bps > _tax_bps(met, slack_bps) + CROWD_MARGIN_BPS,
@@ -70,6 +66,17 @@ def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
             for met in found
         ]
     return [replace(met, beside_trap=met is not cheapest) for met in found]
+
+
+def _with_beside(met: Met, cheapest: Met, slack_bps: int) -> Met:
+    """With what the pool or the token takes where it is cheapest, if who bought there loses much here."""
+    lost_bps, tax_bps = _fees_bps(cheapest, slack_bps), _tax_bps(cheapest, slack_bps)
+    if met is cheapest or met.size is None or min(lost_bps, met.exit_bps) + slack_bps < WARN_BPS:
+        return met
+    counted_bps = min(lost_bps, met.exit_bps)
+    if tax_bps >= lost_bps - tax_bps:
+        return replace(met, tax_beside_bps=counted_bps)
+    return replace(met, toll_beside_bps=counted_bps)
 
 
 def cheapest_of(found: list[Met], slack_bps: int = 0) -> int:
@@ -196,7 +203,8 @@ def _rank(met: Met, slack_bps: int) -> tuple[int, int, bool]:
     """What sells in whole and lasts comes first, then where most is had in the end; a hooked pool has to be
     better by more than the margin. A pool that keeps half comes last."""
     margin_bps = HOOK_MARGIN_BPS if met.pool.hook else 0
-    worst_bps = max(_fees_bps(met, slack_bps), met.impact_bps or 0, met.exit_bps)
+    beside_bps = max(met.toll_beside_bps, met.tax_beside_bps)
+    worst_bps = max(_fees_bps(met, slack_bps), met.impact_bps or 0, met.exit_bps, beside_bps)
     keep = _kept_by_hook(met, 0) if met.pool.hook else keep_bps(met.pool.fee_pips)
     group = _group(met, slack_bps) + (3 if keep >= DANGER_BPS else 0)
     return group, -met.brought_raw * (BPS - worst_bps - margin_bps), bool(met.pool.hook)
@@ -205,11 +213,12 @@ def _rank(met: Met, slack_bps: int) -> tuple[int, int, bool]:
 def _costs(met: Met, slack_bps: int, keep_slack_bps: int) -> set[Verdict]:
     fees, impact = _fees_bps(met, slack_bps), max(met.impact_bps or 0, met.exit_bps)
     keep = _kept_by_hook(met, keep_slack_bps) if met.pool.hook else keep_bps(met.pool.fee_pips)
-    worst = max(fees, impact) + slack_bps
+    worst = max(fees, impact, met.toll_beside_bps, met.tax_beside_bps) + slack_bps
     if worst >= WARN_BPS:
         level = "danger" if worst >= DANGER_BPS else "warn"
         taxes = "heavy_fees" if level == "danger" else "high_fees"
-        parts = {"toll_pool": keep, "thin_pool": impact + slack_bps, taxes: fees - keep}
+        tolls_bps, taxes_bps = max(keep, met.toll_beside_bps), max(fees - keep, met.tax_beside_bps)
+        parts = {"toll_pool": tolls_bps, "thin_pool": impact + slack_bps, taxes: taxes_bps}
         return {(max(parts, key=lambda code: parts[code]), level)}
     if keep >= TOLL_BPS:
         return {("toll_pool", "warn")}

@@ -118,8 +118,10 @@ def _beside_seller(
         if isinstance(lost, Missing):
             return replace(reading, trap_beside=cheapest)
         if lost >= policy.warn_loss_bps:
-            counted_bps = min(lost, fee_like_bps(own, policy))
-            return replace(reading, trap_beside=cheapest, cross_venue_loss_bps=counted_bps)
+            counted_bps, losses = min(lost, fee_like_bps(own, policy)), parts(own, policy)
+            if losses.tax_bps >= losses.pool_fee_bps:
+                return replace(reading, trap_beside=cheapest, tax_beside_bps=counted_bps)
+            return replace(reading, trap_beside=cheapest, toll_beside_bps=counted_bps)
     return replace(reading, trap_beside=cheapest) if _may_lose_more(own, reading, policy) else reading
 
 

@@ -18,6 +18,8 @@ from .evidence import Evidence, Missing, RefusedCall
 from .sales import Sale, SellResult
 from .venue_code import (
     Rank,
+    add_beside,
+    beside_bps,
     code_of_parts,
     enough,
     fee_like_bps,
@@ -208,6 +210,8 @@ class _Venue:
         impact = parts(_complete_badly(reading), policy).impact_bps
         lines |= {impact, impact + pool_fee}
         completed = fee_like_bps(_complete_badly(reading), policy)
+        beside = beside_bps(reading)
+        lines |= {beside, beside + pool_fee}
         lines |= {completed, completed - pool_fee} | _where_ranks_meet(reading, all_readings, policy)
         self._lines = _around(lines)
         self._codes: dict[int, frozenset[tuple[int, str]]] = {}
@@ -294,7 +298,8 @@ class _Venue:
         if isinstance(reading.impact_bps, Missing) or isinstance(reading.cross_venue_loss_bps, Missing):
             impact_lines = _around({*self._lines, loss, *(loss - pool_fee for pool_fee in pool_fees)})
             impacts += [impact for impact in impact_lines if impact > impacts[0]]
-        parted = (split(loss, impact, pool_fee) for impact in impacts for pool_fee in pool_fees)
+        every = (split(loss, impact, pool_fee) for impact in impacts for pool_fee in pool_fees)
+        parted = (add_beside(losses, reading) for losses in every)
         codes = frozenset((parts.worst_bps, code_of_parts(parts, self._policy)[0]) for parts in parted)
         self._codes[loss] = codes
         return codes

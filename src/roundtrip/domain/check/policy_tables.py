@@ -61,7 +61,7 @@ def codes(policy: Policy) -> tuple[Row, ...]:
 
 
 def flags(policy: Policy) -> tuple[Row, ...]:
-    """Every flag, with its threshold."""
+    """Every flag, with its threshold where the policy has it."""
     figures = {
         "toll_pool": f"{_percent(policy.toll_warn_bps)} of a round trip",
         "thin_pool": f"a loss of {_percent(policy.warn_loss_bps)}",
@@ -69,7 +69,6 @@ def flags(policy: Policy) -> tuple[Row, ...]:
         "serial_deployer": f"{policy.serial_launches} launches, fewer than 1 in "
         f"{policy.serial_graduated_divisor} graduated",
         "no_liquidity": f"less than {_eth(policy.thin_quote_wei)}",
-        "deployer_sold": "half of what it got",
     }
     return tuple(
         Row(name, figures.get(name, ""), " ".join((raised.__doc__ or "").split()))

@@ -1,7 +1,7 @@
 """The code and level of one venue by its costs, and the ranking of venues."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from roundtrip.domain.base.policy import Policy
@@ -197,7 +197,27 @@ def split(fee_like: int, impact_bps: int, pool_fee_bps: int) -> LossParts:
 def parts(reading: VenueReading, policy: Policy) -> LossParts:
     """The worst loss of a venue that takes the sell, in parts. A cross-venue loss counts as price impact."""
     impact = max(bps_or_zero(reading.impact_bps), bps_or_zero(reading.cross_venue_loss_bps))
-    return split(fee_like_bps(reading, policy), impact, pool_fee_of(reading))
+    return add_beside(split(fee_like_bps(reading, policy), impact, pool_fee_of(reading)), reading)
+
+
+def add_beside(losses: LossParts, reading: VenueReading) -> LossParts:
+    """The parts, with what is lost on the venue that sells cheapest by who cannot sell it here for less."""
+    return replace(
+        losses,
+        worst_bps=max(losses.worst_bps, beside_bps(reading)),
+        pool_fee_bps=max(losses.pool_fee_bps, reading.toll_beside_bps),
+        tax_bps=max(losses.tax_bps, reading.tax_beside_bps),
+    )
+
+
+def beside_bps(reading: VenueReading) -> int:
+    """What is lost on the venue that sells cheapest by who cannot sell it here for less; 0: nothing is."""
+    return max(reading.toll_beside_bps, reading.tax_beside_bps)
+
+
+def is_lost_beside(reading: VenueReading, policy: Policy) -> bool:
+    """True where that decides."""
+    return 0 < beside_bps(reading) == parts(reading, policy).worst_bps
 
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:

@@ -50,10 +50,14 @@ class VenueReading:
     brought_raw: int = 0
     """The amount that a buy of the probe's size brings."""
     cross_venue_loss_bps: int | Missing = 0
-    """The loss of selling here what was bought on the venue that sells cheapest and refuses the sell. Where
-    it takes the sell for a large loss, the smaller one of both."""
+    """The loss of selling here what was bought on the venue that sells cheapest and refuses the sell."""
     cross_venue_large_loss_bps: int | None = None
     """The same of what ``large_wei`` buys there; None: not tried, or not known."""
+    toll_beside_bps: int = 0
+    """What the pool keeps of a round trip on the venue that sells cheapest, where what was bought there loses
+    much here, too; at most what it loses here."""
+    tax_beside_bps: int = 0
+    """The same of what the token takes there. At most one of the two is known."""
     trap_beside: int | None = None
     """The index of the venue that sells cheapest, where it takes no sell, or loses much more than this one
     there, or may; None: a sell there is as good, or it is not known whether it takes any."""

@@ -24,10 +24,12 @@ from .refusals import NO_REASON, POOL_GOT_LESS, REASON_WITHHELD, ROUTER_REASONS,
 from .sales import Sale
 from .venue_code import (
     at_once_bps,
+    beside_bps,
     bps_or_zero,
     enough,
     fee_like_bps,
     find_later_loss,
+    is_lost_beside,
     is_lost_between_pools,
     parts,
     sells_at_some_hours_only,
@@ -162,20 +164,17 @@ def _trap_beside_text(
     """Names the venue on which a buy brings most, where it takes no sell or a sell loses much more; code
     thin_pool says the former itself."""
     reading = readings[index]
-    if reading.trap_beside is None or (code == "thin_pool" and is_lost_between_pools(reading)):
+    is_told = is_lost_beside(reading, policy) or (code == "thin_pool" and is_lost_between_pools(reading))
+    if reading.trap_beside is None or is_told:
         return ""
     venue, trap = evidence.venues[reading.trap_beside].venue, readings[reading.trap_beside]
     pool = venue.pool or venue.pool_id
     if takes_sells(trap, policy):
         lost_bps = parts(trap, policy).tax_bps
         if lost_bps < policy.warn_loss_bps and loses_much(trap, policy):
-            is_known = bps_or_zero(reading.cross_venue_loss_bps) >= policy.warn_loss_bps
-            may = "loses" if is_known else "may lose"
-            kept = format_percent(fee_like_bps(trap, policy))
-            beside = (
-                f"; another pool, where a buy brings most, keeps {kept} of a round trip, and what it brings"
-            )
-            return f"{beside} {may} much here, too: {pool}"
+            may, kept = "loses" if beside_bps(reading) else "may lose", fee_like_bps(trap, policy)
+            beside = f"; another pool, where a buy brings most, keeps {format_percent(kept)} of a round trip"
+            return f"{beside}, and what it brings {may} much here, too: {pool}"
         takes = f"takes {format_percent(lost_bps)}" if lost_bps >= policy.warn_loss_bps else "may take more"
         return f"; the token {takes} of a round trip in another pool, where a buy brings most: {pool}"
     beside = f"; another pool, where a buy brings most, takes no sell: {pool}"
@@ -184,6 +183,25 @@ def _trap_beside_text(
         return beside
     large = format_eth(policy.large_wei)
     return f"{beside}, and what {large} buys there loses {format_percent(large_bps)} here"
+
+
+def _lost_beside_text(
+    evidence: Evidence, readings: tuple[VenueReading, ...], index: int, policy: Policy
+) -> str:
+    """What is lost in the pool where a buy brings most, by who cannot sell it in this one for less."""
+    reading, crossed = readings[index], evidence.venues[index].crossed
+    assert reading.trap_beside is not None
+    beside = evidence.venues[reading.trap_beside].venue
+    lost_bps = fee_like_bps(readings[reading.trap_beside], policy)
+    takes = "The token takes" if reading.tax_beside_bps else "The pool keeps"
+    if isinstance(crossed, RefusedCall):
+        here = "does not sell in any other"
+    elif beside_bps(reading) < lost_bps:
+        here = f"loses {format_percent(beside_bps(reading))} in another"
+    else:
+        here = "loses no less in another"
+    where = f"{takes} {format_percent(lost_bps)} of a round trip where a buy brings most"
+    return f"{where}, and what you buy there {here}: {beside.pool or beside.pool_id}"
 
 
 def is_between_venues(evidence: Evidence) -> bool:
@@ -388,6 +406,8 @@ def _cost_text(
     """The deciding figure, without the full stop."""
     venue, reading = evidence.venues[index], readings[index]
     losses = parts(reading, policy)
+    if is_lost_beside(reading, policy) and reading.trap_beside is not None:
+        return _lost_beside_text(evidence, readings, index, policy)
     if code == "toll_pool":
         subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
         return f"{subject} keeps {format_percent(losses.pool_fee_bps)} of a round trip for itself"
@@ -396,12 +416,6 @@ def _cost_text(
         other = f"selling it on the other loses {format_percent(lost_bps)}"
         if lost_bps >= BPS:
             other = "what you buy there does not sell on the other either"
-        trap = None if reading.trap_beside is None else readings[reading.trap_beside]
-        if trap is not None and takes_sells(trap, policy):
-            kept_bps = fee_like_bps(trap, policy)
-            if lost_bps >= kept_bps:
-                other = "selling it on the other loses no less"
-            return f"The cheapest pool to buy it on keeps {format_percent(kept_bps)} of a round trip; {other}"
         return f"The cheapest pool to buy it on accepts no sell; {other}"
     if code == "thin_pool":
         impact = format_percent(losses.impact_bps)

@@ -9,7 +9,14 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.crowd_text import victims_text
 from roundtrip.domain.check.sales import Sale
-from roundtrip.domain.check.venue_code import at_once_bps, fee_like_bps, find_later_loss, parts
+from roundtrip.domain.check.venue_code import (
+    at_once_bps,
+    beside_bps,
+    fee_like_bps,
+    find_later_loss,
+    is_lost_beside,
+    parts,
+)
 from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.domain.check.verdict import Judgement
 
@@ -40,6 +47,9 @@ def deciding_figure(judgement: Judgement, policy: Policy) -> DecidingFigure | No
     if judgement.best is None:
         return None
     code, reading = judgement.verdict.code, judgement.readings[judgement.best]
+    if is_lost_beside(reading, policy):
+        takes = "The token takes" if reading.tax_beside_bps else "The pool keeps"
+        return _figure("pool", beside_bps(reading), takes, " where a buy brings most")
     if code in _FEES:
         return _of_fees(reading, policy)
     losses = parts(reading, policy)

@@ -445,10 +445,11 @@ def _verdict(
             sentences.append("The wallet does not hold enough eth for the gas.")
         if venue.is_curve:
             sentences.append(_ADVISORY)
-        if checked.verdict.level == "danger":
-            sentences.append(f"A check of the token says: {checked.verdict.text}")
     is_unpriced = builder.side == "sell" and final.lost_bps is None
     level = level_of(code, final.exit, is_unpriced)
+    is_milder = builder.side == "buy" and level == "ok" and checked.verdict.level == "warn"
+    if refused is None and (checked.verdict.level == "danger" or is_milder):
+        sentences.append(f"A check of the token says: {checked.verdict.text}")
     return TradeVerdict(code, level, " ".join(sentences))  # type: ignore[arg-type]
 
 

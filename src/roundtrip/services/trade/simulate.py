@@ -472,7 +472,8 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
         sentences.append(
             f"{format_about(sent_wei, ETH_DECIMALS)} eth of what it spends leaves for other addresses."
         )
-    if check is not None and check.verdict.level in ("danger", "unknown"):
+    is_milder = outcome.decided is not None and outcome.level() == "ok"
+    if check is not None and check.verdict.level in ("danger", "unknown", *(("warn",) if is_milder else ())):
         sentences.append(f"A check of the token says: {check.verdict.text}")
     return " ".join(part for part in sentences if part)
 

@@ -128,11 +128,12 @@ def test_a_loss_where_a_buy_brings_most_is_warned_of(dear_bps: int | Missing, sa
         (RefusedCall("buy", "no", 1), ("ok", "ok"), "straight back"),
         (
             crossed(8500),
-            ("thin_pool", "warn"),
-            "keeps 99.00 % of a round trip; selling it on the other loses 15.00 %",
+            ("toll_pool", "warn"),
+            "where a buy brings most, and what you buy there loses 15.00 % in another: 0x",
         ),
-        (crossed(200), ("thin_pool", "danger"), "; selling it on the other loses 98.00 %"),
-        (RefusedCall("sell", "no", 1), ("thin_pool", "danger"), "; selling it on the other loses no less."),
+        (crossed(200), ("toll_pool", "danger"), "The pool keeps 99.00 % of a round trip where a buy"),
+        (crossed(100), ("toll_pool", "danger"), "and what you buy there loses no less in another: 0x"),
+        (RefusedCall("sell", "no", 1), ("toll_pool", "danger"), "does not sell in any other: 0x"),
         (NODE, ("ok", "warn"), "keeps 99.00 % of a round trip, and what it brings may lose much here, too: "),
     ],
 )
