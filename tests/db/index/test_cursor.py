@@ -11,7 +11,7 @@ PARENT = BlockRef(99, "0x" + "ab" * 32, 1_760_000_000)
 
 
 @pytest.fixture
-async def begin_index(connection: Connection) -> cursor.Cursor:
+async def begun(connection: Connection) -> cursor.Cursor:
     """At block 100, with nothing older."""
     await connection.execute("DELETE FROM facts.cursor")
     await cursor.begin(connection, 100, PARENT)

@@ -87,8 +87,8 @@ async def test_a_wallet_is_followed_renamed_and_let_go(me: Caller) -> None:
     head = await me.ctx.pool.fetchval("SELECT number FROM facts.cursor")
     answer = await me.ask("follow_wallet", address=SNIPER.upper().replace("0X", "0x"))
     assert answer == {
-        "text": f"You follow {SNIPER}. Its buys, sells and launches after block {head:,} go to your inbox "
-        "and your channels. You follow 1 wallet now; 200 are possible.",
+        "text": f"You follow {SNIPER}. Its buys, sells, launches and large removals after block {head:,} "
+        "go to your inbox and your channels. You follow 1 wallet now; 200 are possible.",
         "address": SNIPER,
         "name": None,
         "follows": 1,

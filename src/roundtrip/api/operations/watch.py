@@ -20,8 +20,8 @@ WATCH: tuple[AnyOperation, ...] = (
         description=(
             "Returns the account's alerts of the last seven days, the newest first, at most 500: rule "
             "hits, followed wallets' trades, launches and large removals, warnings of what it holds or "
-            "watches (bag_guard), unlocks, and channel news. verb retracted means that a reorg removed the "
-            "event. Counts against the limit per minute only."
+            "watches (bag_guard), unlocks, and channel news. verb retracted: a reorg removed the event. "
+            "Counts against the minute only."
         ),
         counts="minute",
     ),
@@ -41,9 +41,9 @@ WATCH: tuple[AnyOperation, ...] = (
         follow_wallet,
         title="Follow a wallet",
         description=(
-            "Sends an alert for every buy, sell, launch and large removal of a wallet from now on, to the "
-            "inbox and the channels, at most 20 rows a minute. At most 200 wallets; following one again with "
-            "another name renames it. list_rules lists them."
+            "Sends an alert for every buy, sell, launch and large removal of a wallet, to the inbox and the "
+            "channels, at most 20 rows a minute. At most 200 wallets; following one again with another name "
+            "renames it. list_rules lists them."
         ),
         writes=True,
         repeatable=True,
