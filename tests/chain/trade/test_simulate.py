@@ -7,6 +7,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.trade.simulate_params import OwnFees
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
+from support.signing import prepared
 from support.simulated import Strangers, approve, pay, simulated, transfer
 from support.simulating import ETH, SOMEBODY, usdg
 from support.wallet import UnsignedStep, Wallet, calldata
@@ -223,3 +224,31 @@ async def test_a_buy_on_a_curve_and_a_sell_of_half_of_it(ctx: Context, built: Bu
     assert result.code == "ok", result.text
     assert result.received() == {token: got - got // 2}
     assert 0 < result.spent()["eth"] < alone.spent()["eth"]
+
+
+@pytest.mark.parametrize(
+    ("key", "account", "code"), [("curve_all_but_full", 6, "heavy_loss"), ("paused", 0, "high_loss")]
+)
+async def test_a_sale_of_what_nobody_can_buy_now_is_priced_by_its_deepest_pool(
+    ctx: Context, built: Built, key: str, account: int, code: str
+) -> None:
+    """Simulate says of a prepared sale what prepare says."""
+    seller, token = built.accounts[account].lower(), built.tokens[key]
+    trade = await prepared(ctx, "sell", token, seller, percent=100)
+    steps = [UnsignedStep(step["to"], step["data"], int(step["value"])) for step in trade.steps]
+    again = await simulated(ctx, seller, *steps)
+    assert (trade.code, again.code) == (code, code), (trade.text, again.text)
+    assert trade.answer["verdict"]["level"] == again.answer["verdict"]["level"]
+    assert "we do not know what it loses" not in trade.text + again.text
+
+
+async def test_a_buy_that_goes_through_says_what_a_check_warns_of(ctx: Context, built: Built) -> None:
+    """Another pool, where a buy brings most, takes no sell: this buy is not made there."""
+    buyer, token = built.accounts[6].lower(), built.tokens["hook_bait"]
+    trade = await prepared(ctx, "buy", token, buyer, amount="0.1")
+    steps = [UnsignedStep(step["to"], step["data"], int(step["value"])) for step in trade.steps]
+    again = await simulated(ctx, buyer, *steps)
+    assert (trade.code, again.code) == ("ok", "ok")
+    for text in (trade.text, again.text):
+        assert "A check of the token says: " in text
+        assert "another pool, where a buy brings most, takes no sell" in text
