@@ -1983,6 +1983,7 @@ export interface operations {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
                     readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly "retry-after": components["headers"]["retry-after"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2864,6 +2865,7 @@ export interface operations {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
                     readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly "retry-after": components["headers"]["retry-after"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3287,6 +3289,7 @@ export interface operations {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
                     readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly "retry-after": components["headers"]["retry-after"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3504,6 +3507,7 @@ export interface operations {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
                     readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly "retry-after": components["headers"]["retry-after"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4061,6 +4065,7 @@ export interface operations {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
                     readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly "retry-after": components["headers"]["retry-after"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4295,6 +4300,7 @@ export interface operations {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
                     readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly "retry-after": components["headers"]["retry-after"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4685,6 +4691,7 @@ export interface operations {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
                     readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly "retry-after": components["headers"]["retry-after"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5141,6 +5148,7 @@ export interface operations {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
                     readonly "x-ratelimit-remaining": components["headers"]["x-ratelimit-remaining"];
+                    readonly "retry-after": components["headers"]["retry-after"];
                     readonly [name: string]: unknown;
                 };
                 content: {

@@ -58,8 +58,11 @@ def compare_nonces(nonces: Sequence[int | None], following: int) -> SendingFault
         if nonce is None:
             used.add(turn)
             continue
-        differs = f"{_whose('nonce', number, nonces)} is {nonce:,}, but {turn:,} comes next"
-        if nonce < following or nonce in used:
+        whose = f"{_whose('nonce', number, nonces)} is {nonce:,}"
+        differs = f"{whose}, but {turn:,} comes next"
+        if nonce in used:
+            faults.append(SendingFault(number, f"{whose}, as that of a call before it: one is refused.", True))
+        elif nonce < following:
             faults.append(SendingFault(number, f"{differs}: the chain refuses a nonce that is used.", True))
         elif nonce > turn:
             waits = f"{differs}: it waits until the wallet has used the nonces before it."

@@ -87,7 +87,7 @@ def test_so_are_calls() -> None:
         (
             (4, 4),
             SendingFault(
-                1, "The nonce of call 2 is 4, but 5 comes next: the chain refuses a nonce that is used.", True
+                1, "The nonce of call 2 is 4, as that of a call before it: one is refused.", True
             ),
         ),
     ],
@@ -113,7 +113,7 @@ def test_calls_in_another_order_than_their_nonces_are_not_refused() -> None:
         "it.",
     )
     assert compare_nonces((4, None, 5), 4) == SendingFault(
-        2, "The nonce of call 3 is 5, but 6 comes next: the chain refuses a nonce that is used.", True
+        2, "The nonce of call 3 is 5, as that of a call before it: one is refused.", True
     )
 
 
