@@ -201,7 +201,9 @@ def _build_errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
             "description": " ".join((_REASONS[status], *(f"{code}: {MEANINGS[code]}." for code in codes))),
             "headers": {
                 **_build_headers(limits, required=status == 429),
-                **_build_headers(("retry-after",) if status in (429, 502, 503) else (), required=status == 429),
+                **_build_headers(
+                    ("retry-after",) if status in (429, 502, 503) else (), required=status == 429
+                ),
             },
             "content": {"application/json": {"schema": _narrow_error(codes)}},
         }

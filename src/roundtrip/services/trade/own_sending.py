@@ -61,7 +61,8 @@ def compare_nonces(nonces: Sequence[int | None], following: int) -> SendingFault
         whose = f"{_whose('nonce', number, nonces)} is {nonce:,}"
         differs = f"{whose}, but {turn:,} comes next"
         if nonce in used:
-            faults.append(SendingFault(number, f"{whose}, as that of a call before it: one is refused.", True))
+            text = f"{whose}, as that of a call before it: one is refused."
+            faults.append(SendingFault(number, text, True))
         elif nonce < following:
             faults.append(SendingFault(number, f"{differs}: the chain refuses a nonce that is used.", True))
         elif nonce > turn:

@@ -86,9 +86,7 @@ def test_so_are_calls() -> None:
         ),
         (
             (4, 4),
-            SendingFault(
-                1, "The nonce of call 2 is 4, as that of a call before it: one is refused.", True
-            ),
+            SendingFault(1, "The nonce of call 2 is 4, as that of a call before it: one is refused.", True),
         ),
     ],
 )
