@@ -21,6 +21,9 @@ async def test_who_buys_where_it_is_cheap_sells_there(
     token, left = built.tokens["two_pools"], 10**18
     for _ in range(4):
         bought = await buys(shop, account, token, "0.01")
+        # A real buyer would sell it in the deep one.
+        assert "It sells back on another venue" in bought["text"]
+        assert "A practice position sells in the pool that it was bought in" in bought["text"]
         (held,) = (await account_of(shop, account))["positions"]
         sold = await sells(shop, account, token)
         assert sold["venue"]["at"] == bought["venue"]["at"]
@@ -30,6 +33,13 @@ async def test_who_buys_where_it_is_cheap_sells_there(
         pass_s(rpc, clock, 601)
     async with shop.pool.acquire() as connection:
         await conserved(connection, account.id)
+
+
+async def test_a_buy_says_what_a_check_warns_of(shop: Context, built: Built, account: Account) -> None:
+    bought = await buys(shop, account, built.tokens["hook_bait"], "0.01")
+    assert bought["verdict"]["level"] == "ok"
+    assert "A check of the token says: " in bought["text"]
+    assert "takes no sell" in bought["text"]
 
 
 async def test_more_of_a_position_is_bought_where_it_is(

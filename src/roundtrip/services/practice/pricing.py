@@ -37,7 +37,14 @@ from roundtrip.services.rehearsal.rehearsal import (
     tradable,
 )
 from roundtrip.services.rehearsal.trade_builder import Holdings, RehearsedTrade, TradeBuilder
-from roundtrip.services.rehearsal.verdict import TradeVerdict, sentence, short_check, symbol
+from roundtrip.services.rehearsal.verdict import (
+    TradeVerdict,
+    check_sentence,
+    sells_elsewhere,
+    sentence,
+    short_check,
+    symbol,
+)
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, Pays
@@ -251,6 +258,9 @@ def _verdict(builder: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVe
     code = refused or final.exit.code
     text = sentence(builder, final, checked, refused)
     level = level_of(code, final.exit)
+    own_pool = "" if sells_elsewhere(final) is None or refused else _OWN_POOL
+    said = "" if refused else check_sentence(checked, level)
+    text = " ".join(filter(None, (text, own_pool, said)))
     verdict = TradeVerdict(code, level, text)  # type: ignore[arg-type]
     if level == "unknown":
         return "unknown", verdict
@@ -259,6 +269,9 @@ def _verdict(builder: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVe
     is_sellable = reading is None or enough(reading.full, policy)
     is_trap = code == "cannot_sell" and (reading is None or not stops_selling(reading, policy))
     return ("yes" if is_sellable and not is_trap else "no"), verdict
+
+
+_OWN_POOL = "A practice position sells in the pool that it was bought in, so it may bring less."
 
 
 # --- sells -----------------------------------------------------------------------------------------

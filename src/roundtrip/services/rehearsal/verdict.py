@@ -8,6 +8,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_about, format_amount, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
@@ -66,6 +67,19 @@ def money_text(builder: TradeBuilder, asset: Address, raw: int) -> str:
     return f"{format_about(raw, builder.decimals)} tokens"
 
 
+def check_sentence(checked: ShortCheck, level: str) -> str:
+    """What a check of the token says where that is worse than a buy of this level; empty: it is not."""
+    is_worse = checked.verdict.level == "danger" or (level == "ok" and checked.verdict.level == "warn")
+    return f"A check of the token says: {checked.verdict.text}" if is_worse else ""
+
+
+def sells_elsewhere(final: FinalRun) -> Venue | None:
+    """The other venue on which what the buy brings sells back; None: it is the same, or none is known."""
+    sold_on = None if final.exit is None or final.exit.venue is None else final.exit.venue.venue
+    is_other = sold_on is not None and sold_on.at() != final.done.written.place.venue.at()
+    return sold_on if is_other else None
+
+
 def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> str:
     """The verdict's sentence. ``refused``: the code with which a buy is refused; None: it is not."""
     finding, ran, policy = final.exit, final.done.ran, builder.ctx.policy
@@ -82,8 +96,7 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
     is_same = refused in (None, finding.code)
     if is_same:
         text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)
-        sold_on = None if finding.venue is None else finding.venue.venue
-        if sold_on is not None and sold_on.at() != final.done.written.place.venue.at():
+        if (sold_on := sells_elsewhere(final)) is not None:
             text = f"{text} It sells back on another venue, {sold_on.traits.described} {sold_on.at()}."
     elif checked.verdict.level in ("danger", "unknown"):
         text = f"A check of the token says: {checked.verdict.text}"

@@ -45,6 +45,7 @@ from roundtrip.services.rehearsal.trade_builder import DECIMALS, NotEnough, Rehe
 from roundtrip.services.rehearsal.verdict import (
     ShortCheck,
     TradeVerdict,
+    check_sentence,
     money_text,
     sentence,
     short_check,
@@ -447,9 +448,8 @@ def _verdict(
             sentences.append(_ADVISORY)
     is_unpriced = builder.side == "sell" and final.lost_bps is None
     level = level_of(code, final.exit, is_unpriced)
-    is_milder = builder.side == "buy" and level == "ok" and checked.verdict.level == "warn"
-    if refused is None and (checked.verdict.level == "danger" or is_milder):
-        sentences.append(f"A check of the token says: {checked.verdict.text}")
+    if refused is None and (said := check_sentence(checked, level if builder.side == "buy" else "")):
+        sentences.append(said)
     return TradeVerdict(code, level, " ".join(sentences))  # type: ignore[arg-type]
 
 
