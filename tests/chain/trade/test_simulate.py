@@ -229,7 +229,7 @@ async def test_a_buy_on_a_curve_and_a_sell_of_half_of_it(ctx: Context, built: Bu
 @pytest.mark.parametrize(
     ("key", "account", "code"), [("curve_all_but_full", 6, "heavy_loss"), ("paused", 0, "high_loss")]
 )
-async def test_a_sale_of_what_nobody_can_buy_now_is_priced_by_its_deepest_pool(
+async def test_a_sale_of_what_nobody_can_buy_now_is_priced_by_its_pools(
     ctx: Context, built: Built, key: str, account: int, code: str
 ) -> None:
     """Simulate says of a prepared sale what prepare says."""

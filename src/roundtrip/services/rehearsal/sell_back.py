@@ -180,8 +180,8 @@ def _small_buy(trial: VenueTrial) -> CompletedBuy | Missing | None:
 def worth_wei(check: BuyRoundResult, raw: int) -> int | None:
     """What a venue asks for an amount of a token on the pinned block, without what the token takes of a
     buy: the lowest of the venues that fill the largest size of the check. The lowest is safe: a seller
-    far below the price pays for that. Where none fills any, the price in the pool with most money. None where
-    that is not known either, or its quote has no price."""
+    far below the price pays for that. Where none fills any, the highest price of its pools: a stranger's
+    cheap pool must hide no loss. None where that is not known either."""
     market = check.run.setting.market
     for size in MAIN_SIZES:
         prices_wei = []
@@ -196,17 +196,15 @@ def worth_wei(check: BuyRoundResult, raw: int) -> int | None:
 
 
 def _spot_wei(check: BuyRoundResult, raw: int) -> int | None:
-    """What the amount is worth at the price of the pool with most money in it."""
-    market, worth = check.run.setting.market, list[tuple[int, int]]()
+    """What the amount is worth at the highest price of the token's pools."""
+    market, prices_wei = check.run.setting.market, list[int]()
     for trial in check.data.venues:
         venue, facts = trial.place.venue, trial.facts
         if isinstance(facts, PoolFacts) and facts.liquidity > 0:
             spot = pool_price(facts.sqrt_price_x96, check.run.token < venue.quote_address)
-            money_wei = quote_in_wei(facts.quote_reserve_raw, venue.quote, market)
             price_wei = None if spot is None else quote_in_wei(int(spot * raw), venue.quote, market)
-            if money_wei is not None and price_wei is not None:
-                worth.append((money_wei, price_wei))
-    return max(worth, default=(0, None))[1]
+            prices_wei += [] if price_wei is None else [price_wei]
+    return max(prices_wei, default=None)
 
 
 def _asks_raw(trial: VenueTrial, main: CompletedBuy, raw: int) -> int:
