@@ -265,6 +265,20 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     assert f": its verdict changed from danger (cannot_sell) to {before.then.level}" in rows[1]["text"]
 
 
+async def test_a_token_that_turns_between_a_buy_and_the_first_run_alerts(bag: Bag) -> None:
+    token = a_pool_token(bag, "zoo/pausable_owner.vy")
+    await bag.checked(token)
+    assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
+    bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", False)))
+    for bag.later_s in (2, 13):
+        await bag.ctx.heads.refresh()
+        await check(bag.now(), CheckParams(token))
+    await bag.work()
+    (row,) = await bag.guard_rows()
+    assert (row["verb"], row["token"]) == ("verdict", token)
+    assert "to danger (cannot_sell). " in row["text"]
+
+
 async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None:
     token = a_pool_token(bag, "zoo/pausable_owner.vy")
     await bag.checked(token)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from roundtrip.domain.base.clock_age import age_s
@@ -26,8 +26,9 @@ class Guard:
     newest that it bought, and the newest that it was given.
 
     ``confirmed_s``: the least time between two checks that agree. ``recovery_wait_s``: after an alert about a
-    token's verdict, the wait before an alert that it is better. ``checked_every_s``: the greatest age of a
-    held token's newest check; ``event_every_s``: the least time between two checks for events.
+    token's verdict, the wait before an alert that it is better. ``newcomer_s``: a holder whose last trade is
+    older than this when the guard first sees the token is assumed to know the checks until then.
+    ``checked_every_s``: the greatest age of a held token's newest check; ``event_every_s``: the least time between two checks for events.
     ``most_waiting``: checks that may wait or run when more are enqueued; ``most_of_events``: in addition,
     checks for events.
     """
@@ -40,6 +41,7 @@ class Guard:
     given_ppm: int = 1_000
     confirmed_s: int = 10
     recovery_wait_s: int = 3_600
+    newcomer_s: int = 300
     checked_every_s: int = 300
     event_every_s: int = 60
     most_waiting: int = 8
@@ -104,11 +106,27 @@ def guard_source_id(token_number: int, verb: str) -> int:
 
 
 class BagHolding(NamedTuple):
-    """An account's wallet holds a token. ``is_given``: it bought none of it."""
+    """An account's wallet holds a token. ``is_given``: it bought none of it. ``last_s``: the block time of
+    its last trade in the token; None: it has none, or only watches the token."""
 
     account_id: int
     token: Address
     is_given: bool
+    last_s: int | None = None
+
+
+def known_until(
+    holdings: Iterable[BagHolding], now: datetime, guard: Guard = GUARD
+) -> dict[Address, datetime]:
+    """For each token, the time until which its holders are assumed to know its checks when the guard first
+    sees the token: the earliest of their last trades, so that what turned between a buy and the guard's first
+    run alerts, but not before ``newcomer_s`` ago."""
+    start = now - timedelta(seconds=guard.newcomer_s)
+    until: dict[Address, datetime] = {}
+    for holding in holdings:
+        traded = now if holding.last_s is None else datetime.fromtimestamp(holding.last_s, UTC)
+        until[holding.token] = max(start, min(traded, until.get(holding.token, now)))
+    return until
 
 
 def order_checks(

@@ -19,6 +19,7 @@ from roundtrip.domain.watch.bag_guard import (
     apply_checks,
     guard_source_id,
     initial_standing,
+    known_until,
     order_checks,
 )
 from roundtrip.jobs.alerts.drafts import DEEP, EVENT
@@ -54,7 +55,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         holdings = [*await bags.held_by_accounts(connection), *await watches.watched_by_accounts(connection)]
         tokens = sorted({holding.token for holding in holdings})
         before = await bags.read_standings(connection, tokens)
-        standings, turns = await _apply_checks(connection, tokens, before)
+        standings, turns = await _apply_checks(connection, known_until(holdings, now), before)
         reasons = {token: await _reason(connection, turn, ctx.policy) for token, turn in turns.items()}
         unconfirmed = {token for token, standing in standings.items() if standing.next_level is not None}
         to_check = await _tokens_to_check(ctx, connection, holdings, unconfirmed, now)
@@ -77,20 +78,19 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
 
 
 async def _apply_checks(
-    connection: Connection, tokens: Sequence[Address], before: Mapping[Address, BagStanding]
+    connection: Connection, until: Mapping[Address, datetime], before: Mapping[Address, BagStanding]
 ) -> tuple[dict[Address, BagStanding], dict[Address, VerdictTurn]]:
-    """The standing of each token after its newest checks, and the verdicts that changed."""
-    seen_ids = {token: before[token].seen_id if token in before else 0 for token in tokens}
-    new_checks = await bags.checks_after(connection, seen_ids)
+    """The standing of each token after its newest checks, and the verdicts that changed. ``until``: the
+    time until which the token's holders know its checks, for tokens without a standing."""
+    seen_ids = {token: before[token].seen_id if token in before else 0 for token in until}
+    new_checks = await bags.checks_after(connection, seen_ids, until)
     standings: dict[Address, BagStanding] = dict(before)
     turns: dict[Address, VerdictTurn] = {}
     for token, checks in new_checks.items():
-        if token not in before:
-            first = initial_standing(checks[-1])
-            if first is not None:
-                standings[token] = first
+        standing = before.get(token) or initial_standing(checks[0])
+        if standing is None:
             continue
-        standings[token], changes = apply_checks(before[token], checks)
+        standings[token], changes = apply_checks(standing, checks)
         if changes:
             # Several changes at once, after some time without this job, become one: from first to last.
             turns[token] = VerdictTurn(changes[0].then_level, changes[0].then_code, changes[-1].now)

@@ -2,7 +2,7 @@
 connection and does not end the transaction."""
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -291,13 +291,13 @@ WITH wallet AS MATERIALIZED (
         SELECT FROM facts.position_of(got.id, got.token_id) AS bought WHERE bought.held_raw > 0
     ) AND (SELECT sum(raw) FROM facts.moves_of(got.token_id, got.id)) >= {_LARGE_RAW}
 ), held AS (
-    SELECT wallet.account_id, traded.token_id, false AS is_given
+    SELECT wallet.account_id, traded.token_id, false AS is_given, traded.last_s
     FROM wallet CROSS JOIN LATERAL facts.newest_positions(wallet.id, $1::int, 1) AS traded
-    UNION ALL SELECT account_id, token_id, true FROM (
+    UNION ALL SELECT account_id, token_id, true, NULL FROM (
         SELECT given.*, row_number() OVER (PARTITION BY account_id ORDER BY token_id DESC) AS place FROM given
     ) AS one WHERE place <= $2
 )
-SELECT account_id, address AS token, is_given
+SELECT account_id, address AS token, is_given, last_s
 FROM held JOIN facts.address AS address ON address.id = held.token_id
 ORDER BY address, account_id
 """  # noqa: S608
@@ -351,29 +351,34 @@ async def delete_other_standings(connection: Connection, tokens: Collection[Addr
 
 
 _CHECKS = """
-SELECT given.token, one.* FROM unnest($1::bytea[], $2::bigint[]) AS given (token, seen_id)
+SELECT given.token, one.*
+FROM unnest($1::bytea[], $2::bigint[], $3::timestamptz[]) AS given (token, seen_id, known_until)
 CROSS JOIN LATERAL (
     (SELECT id, checked_at AS at, verdict_level AS level, verdict_code AS code, policy_version, deep
     FROM facts.evidence WHERE token = given.token AND id > given.seen_id AND given.seen_id > 0
-    ORDER BY id LIMIT $3)
+    ORDER BY id LIMIT $4)
     UNION ALL
     (SELECT id, checked_at, verdict_level, verdict_code, policy_version, deep FROM facts.evidence
-    WHERE token = given.token AND given.seen_id = 0 AND verdict_level <> 'unknown' ORDER BY id DESC LIMIT 1)
+    WHERE token = given.token AND given.seen_id = 0 AND verdict_level <> 'unknown' AND id >= coalesce((
+        SELECT id FROM facts.evidence WHERE token = given.token AND verdict_level <> 'unknown'
+        AND checked_at <= given.known_until ORDER BY id DESC LIMIT 1
+    ), 0) ORDER BY id LIMIT $4)
 ) AS one ORDER BY one.id
 """
 
 
 async def checks_after(
-    connection: Connection, seen_ids: dict[Address, int]
+    connection: Connection, seen_ids: Mapping[Address, int], until: Mapping[Address, datetime]
 ) -> dict[Address, list[StoredLevel]]:
-    """The checks of each token after the one of that id, the oldest first; for id 0, the newest check whose
-    verdict is not unknown."""
+    """The checks of each token after the one of that id, the oldest first. For id 0, those whose verdict is
+    not unknown, from the newest one not after the token's ``until`` on; where none is that old, all."""
     rows = await fetch(
         connection,
         tuple[Address, StoredLevel],
         _CHECKS,
         [as_bytes(token) for token in seen_ids],
         list(seen_ids.values()),
+        [until[token] for token in seen_ids],
         MAX_CHECKS,
     )
     checks: dict[Address, list[StoredLevel]] = {}

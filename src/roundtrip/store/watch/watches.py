@@ -342,8 +342,8 @@ async def add_token(connection: Connection, account_id: int, token: Address, now
         now,
     )
     if not await read_standings(connection, [token]):
-        newest = (await checks_after(connection, {token: 0})).get(token, [])
-        first = initial_standing(newest[-1]) if newest else None
+        newest = (await checks_after(connection, {token: 0}, {token: now})).get(token, [])
+        first = initial_standing(newest[0]) if newest else None
         if first is not None:
             await put_standings(connection, {token: first})
 
@@ -371,7 +371,8 @@ async def watched_by_accounts(connection: Connection) -> list[BagHolding]:
     return await fetch(
         connection,
         BagHolding,
-        "SELECT account_id, token, true AS is_given FROM accounts.token_watch ORDER BY token, account_id",
+        "SELECT account_id, token, true AS is_given, NULL::int AS last_s FROM accounts.token_watch"
+        " ORDER BY token, account_id",
     )
 
 

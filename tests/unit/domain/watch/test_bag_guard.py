@@ -19,6 +19,7 @@ from roundtrip.domain.watch.bag_guard import (
     apply_checks,
     guard_source_id,
     initial_standing,
+    known_until,
     order_checks,
     pool_matters,
     sells_much,
@@ -228,3 +229,18 @@ def test_what_somebody_bought_is_no_gift() -> None:
     one, other = a_token(1), a_token(2)
     held = [BagHolding(1, one, True), BagHolding(2, one, False), BagHolding(3, other, True)]
     assert order_checks(held, [other, one], {}, []) == [one, other]
+
+
+def test_holders_know_the_checks_until_the_first_of_them_traded_but_not_for_long() -> None:
+    fresh, old, given, watched = (Address("0x" + f"{number:040x}") for number in range(4))
+    now_s = int(START.timestamp())
+    held = [
+        BagHolding(1, fresh, False, now_s - 10),
+        BagHolding(2, fresh, False, now_s - 20),
+        BagHolding(1, old, False, now_s - 86_400),
+        BagHolding(1, given, True),
+        BagHolding(2, given, False, now_s - 5),
+        BagHolding(1, watched, True),
+    ]
+    ages_s = {token: (START - until).total_seconds() for token, until in known_until(held, START).items()}
+    assert ages_s == {fresh: 20, old: GUARD.newcomer_s, given: 5, watched: 0}
