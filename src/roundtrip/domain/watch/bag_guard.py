@@ -28,9 +28,9 @@ class Guard:
     ``confirmed_s``: the least time between two checks that agree. ``recovery_wait_s``: after an alert about a
     token's verdict, the wait before an alert that it is better. ``newcomer_s``: a holder whose last trade is
     older than this when the guard first sees the token is assumed to know the checks until then.
-    ``checked_every_s``: the greatest age of a held token's newest check; ``event_every_s``: the least time between two checks for events.
-    ``most_waiting``: checks that may wait or run when more are enqueued; ``most_of_events``: in addition,
-    checks for events.
+    ``checked_every_s``: the greatest age of a held token's newest check; ``event_every_s``: the least time
+    between two checks for events. ``most_waiting``: checks that may wait or run when more are enqueued;
+    ``most_of_events``: in addition, checks for events.
     """
 
     sold_ppm: int = 1_000
