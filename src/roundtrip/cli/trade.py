@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from roundtrip.api.request.param_errors import describe_mismatch
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.names import clean
 from roundtrip.library.checker import TIMEOUT_S
@@ -63,7 +64,7 @@ def run_simulate(arguments: list[str]) -> int:
     given = read_simulate().parse_args(arguments)
     named = {"from": given.sender, "to": given.to, "data": given.data, "value": given.value}
     written = read_wallet_transaction({**named, "calls": given.calls, "fund": given.fund}, None)
-    params = _read_params(SimulateParams, written)
+    params = _read_params("simulate", SimulateParams, written)
     # Raises before a node is asked, as below.
     params.wallet(), params.own_calls()
     answer: Simulation = _run(given, lambda ctx: simulate(ctx, params))
@@ -118,10 +119,10 @@ def run_prepare(arguments: list[str]) -> int:
         read_address(address, name, "bad_input")
     if given.side == "buy":
         parse_amount(given.amount, ETH_DECIMALS, "eth")
-        buy = _read_params(PrepareBuyParams, {**named, "fund": given.fund})
+        buy = _read_params("prepare buy", PrepareBuyParams, {**named, "fund": given.fund})
         answer: PreparedTrade = _run(given, lambda ctx: prepare_buy(ctx, buy))
     else:
-        sell = _read_params(PrepareSellParams, named)
+        sell = _read_params("prepare sell", PrepareSellParams, named)
         sell.share()
         answer = _run(given, lambda ctx: prepare_sell(ctx, sell))
     if not given.json:
@@ -146,12 +147,12 @@ def _print_trade(answer: PreparedTrade) -> None:
         print(f"{'':<10}data {step.data}")
 
 
-def _read_params(kind: type[Any], named: Mapping[str, object]) -> Any:
+def _read_params(command: str, kind: type[Any], named: Mapping[str, object]) -> Any:
     """The parameters of a use case; those that are None are left out. Raises CallerFault."""
     try:
         return msgspec.convert({name: value for name, value in named.items() if value is not None}, kind)
     except msgspec.ValidationError as error:
-        raise CallerFault("bad_input", f"{error}.") from None
+        raise CallerFault("bad_input", describe_mismatch(kind, command, (), str(error))) from None
 
 
 def _run(given: argparse.Namespace, use_case: Callable[[Context], Awaitable[UseCaseAnswer[Any]]]) -> Any:

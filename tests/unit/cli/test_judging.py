@@ -51,12 +51,14 @@ def test_the_worst_verdict_decides(levels: list[str], code: int) -> None:
         ["holders"],
     ],
 )  # fmt: skip
-def test_wrong_arguments_are_no_verdict(arguments: list[str]) -> None:
+def test_wrong_arguments_are_no_verdict(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     try:
         code = judging.run(arguments[0], arguments[1:])
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else -1
     assert code == 64
+    # The library's own words say nothing to a caller.
+    assert "Expected `" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError, RuntimeError, RecursionError])
