@@ -59,7 +59,7 @@ def confirmed(
 
 
 def _unmet(finding: CrowdFinding, trader: PoolTrader, met: Met, environment: Environment) -> Iterator[str]:
-    if finding.cause == "not alone" and met.is_crowded_out:
+    if finding.cause == "not alone" and (met.is_crowded_out or trader.is_crowded_out()):
         return
     wallets = _isolated(finding.trade, finding.cause, environment)
     drawn = [one for one in map(trader.as_drawn, wallets) if one is not None]

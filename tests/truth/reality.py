@@ -371,6 +371,7 @@ class PoolTrader:
             wallets = [purchase.wallet for purchase in bought if purchase is not None]
             at_s = chain.now_s + 1 + DAY_S
             swaps = [self._approve(wallet, at_s) for wallet in wallets]
+            chain.wait(at_s - 1)
             chain.mine(at_s - 1)
             sent = [
                 self._queue(wallet, [swap], _MAX_HOOKED_GAS, self._manners[0])
