@@ -61,8 +61,10 @@ def confirmed(
 def _unmet(finding: CrowdFinding, trader: PoolTrader, met: Met, environment: Environment) -> Iterator[str]:
     if finding.cause == "not alone" and (met.is_crowded_out or trader.is_crowded_out()):
         return
-    wallets = _isolated(finding.trade, finding.cause, environment)
-    drawn = [one for one in map(trader.as_drawn, wallets) if one is not None]
+    soon = _isolated(finding.trade, finding.cause, environment)
+    # Where no sale goes through soon after the buy, the difference shows later.
+    wallets = [*soon, *(replace(one, after_s=finding.trade.wallet.after_s) for one in soon)]
+    drawn = [one for one in map(trader.as_drawn, dict.fromkeys(wallets)) if one is not None]
     text = "refused" if finding.refused else f"loses {finding.loss_bps} bps"
     claim = f"{finding.cause}: {text} ({finding.refusal}); {finding.trade}"
     if not drawn:
@@ -102,7 +104,7 @@ def _isolated(trade: CrowdTrade, cause: Cause, environment: Environment) -> list
         return [replace(plain, delegates=True)]
     if cause == "tip":
         return [replace(plain, tip_wei=wallet.tip_wei)]
-    if cause == "together":
+    if cause in ("together", "not alone"):
         dearer = replace(wallet, share_bps=wallet.share_bps * _DEARER_BPS // BPS)
         return [dearer, *(replace(wallet, after_s=wallet.after_s + more_s) for more_s in (0, late_s))]
     if cause == "wallet":

@@ -171,6 +171,16 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
         pytest.param(_A_SIXTIETH_A_SALE, id="and not where fifty do not"),
         pytest.param(_TOLL_SELLS_WHOLE, id="a stranger's toll sells whole what little it brings"),
         pytest.param(_TOLL_SELLS_NEARLY_ALL, id="or nearly all"),
+        pytest.param(
+            '{"on":{"move_tax_bps":1919},"pools":[[4,"eth",500,1000000,3000,60,""],[3,"weth",500,1000000,3000,null,'
+            '""]]}',
+            id="what a receiver meets counts in each of two equal pools",
+        ),
+        pytest.param(
+            '{"on":{"buy_tax_bps":1000,"move_tax_bps":5100},"pools":[[4,"eth",8388608,1000000,3000,60,"fee_jump"],'
+            '[4,"eth",5172,1000000,3000,60,""]]}',
+            id="and where another pool brings more",
+        ),
     ],
 )
 async def test_what_was_judged_wrongly_once_is_judged_rightly(rpc: SyncRpc, built: Built, text: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-29.5"
+    version: str = "2026-11-29.6"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""

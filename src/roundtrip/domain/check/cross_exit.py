@@ -5,6 +5,10 @@ any price, out of the buyer's own money. That is no exit. So where the cheapest 
 bought there are sold on the other venues, and the loss counts as theirs. Where it takes the sell and much is
 lost there, the tokens are sold on the others, too: if that loses much, so does who buys. If only the token
 takes much there, the losses of the other venues stay, and the verdict says so.
+
+What other wallets meet, and sells with more and less gas, are tried where a buy brings most. On any other
+venue they are unknown unless they were tried there, too: a token with two pools shows no less than one with
+one.
 """
 
 from collections.abc import Sequence
@@ -20,12 +24,42 @@ from .venue_code import fee_like_bps, parts, takes_sells, tie_order
 from .venue_reading import VenueReading
 
 _UNSURE = Missing("node", "it is unknown whether it sells on the cheapest pool")
+_UNTRIED = Missing("node", "what other wallets meet was tried in another pool only")
 
 
 def with_exits(
     evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> tuple[VenueReading, ...]:
-    """The readings, each with the loss of selling on its venue what was bought on the cheapest."""
+    """The readings, each with the loss of selling on its venue what was bought on the cheapest, and with what
+    was tried on another venue only."""
+    return _with_untried(_with_losses(evidence, readings, policy))
+
+
+def _with_untried(readings: tuple[VenueReading, ...]) -> tuple[VenueReading, ...]:
+    if not any(map(is_tried_beside, readings)):
+        return readings
+    return tuple(
+        reading
+        if is_tried_beside(reading) or reading.status != "bought"
+        else replace(
+            reading,
+            much_gas=_UNTRIED,
+            little_gas=_UNTRIED,
+            traded_before=_UNTRIED,
+            handed_on=reading.handed_on or _UNTRIED,
+        )
+        for reading in readings
+    )
+
+
+def is_tried_beside(reading: VenueReading) -> bool:
+    """Whether sells beside the main wallet's were tried on the venue."""
+    return reading.much_gas is not None
+
+
+def _with_losses(
+    evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
+) -> tuple[VenueReading, ...]:
     cheapest = cheapest_of(evidence.venues, readings, evidence.market, policy)
     if cheapest is None:
         return readings

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roundtrip.chain.simulate.request import Plan
-from roundtrip.domain.check.cross_exit import cheapest_of, loses_much
+from roundtrip.domain.check.cross_exit import cheapest_of, is_tried_beside, loses_much
 from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, Size, VenueEvidence
-from roundtrip.domain.check.venue_code import enough, needs_pieces, takes_sells
+from roundtrip.domain.check.venue_code import best_venue, enough, needs_pieces, takes_sells, tie_order
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
 from .crowd_sells import CrowdSells, company_plan, company_sellers, isolation_plan, isolations
 from .main_trips import (
+    beside_probes,
     cross_plan,
     hand_over_plan,
     nearly_all_probes,
@@ -53,23 +54,16 @@ def _plan_isolation(
     sold: SellRoundResult, venues: Sequence[VenueEvidence], launch: AnyLaunch | Missing | None
 ) -> SellPlans:
     """The trades that explain what deviated: smaller sells and sells by others where the main wallet could
-    not sell all at once, and the wallets of the crowd that met something else. Empty: nothing deviated."""
+    not sell all at once, the wallets of the crowd that met something else, and what other wallets meet on the
+    best venue where that was tried on another. Empty: nothing deviated."""
     run, trials, policy, plans = sold.run, sold.trials, sold.run.means.policy, dict[Sell, Plan]()
     readings = [read_venue(venue, policy, launch) for venue in venues]
+    best = best_venue(readings, tie_order(venues, run.setting.market), policy)
     for number, (trial, venue, reading) in enumerate(zip(trials, venues, readings, strict=True)):
         size = trial.main_size()
         if size is None:
             continue
-        if not enough(reading.full, policy):
-            plans[HandOver(number)] = hand_over_plan(run, trial, size)
-            plans[DirectTransfer(number)] = pull_plan(run, trial, size)
-            for probe in part_probes(policy, size):
-                plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
-        for probe in nearly_all_probes(policy, size, venue, reading):
-            plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
-        if needs_pieces(reading, policy):
-            for probe in other_way_probes(run, size, trial.place.venue):
-                plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+        plans |= _plan_main(run, number, trial, venue, reading, number == best)
         main = trial.completed_buy(size)
         parts = _parts(sold.crowds, number, "crowd")
         if isinstance(venue.crowd, Crowd) and parts and main is not None:
@@ -88,6 +82,34 @@ def _plan_isolation(
                     else probe_plan(run, trial, pieces_probe(policy, size))
                 )
     return plans | _cross_plans(run, trials, venues, readings)
+
+
+def _plan_main(
+    run: CheckSession,
+    number: int,
+    trial: VenueTrial,
+    venue: VenueEvidence,
+    reading: VenueReading,
+    is_best: bool,
+) -> SellPlans:
+    """The trades beside the crowd's on one venue: smaller sells and sells by others where the main wallet
+    could not sell all at once; what other wallets meet on the best venue."""
+    policy, size, plans = run.means.policy, trial.main_size(), dict[Sell, Plan]()
+    assert size is not None
+    if not enough(reading.full, policy):
+        plans[HandOver(number)] = hand_over_plan(run, trial, size)
+        plans[DirectTransfer(number)] = pull_plan(run, trial, size)
+        for probe in part_probes(policy, size):
+            plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+    elif is_best and not is_tried_beside(reading):
+        for probe in beside_probes(policy, size):
+            plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+    for probe in nearly_all_probes(policy, size, venue, reading):
+        plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+    if needs_pieces(reading, policy):
+        for probe in other_way_probes(run, size, trial.place.venue):
+            plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+    return plans
 
 
 def _parts(crowds: Crowds, number: int, *of: CrowdOf) -> list[CrowdSells]:

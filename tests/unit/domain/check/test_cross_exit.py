@@ -11,12 +11,24 @@ from roundtrip.domain.check.evidence import (
     CompletedBuy,
     EnvironmentBuy,
     Missing,
+    Probe,
+    ProbeCell,
     RefusedCall,
     Sold,
     VenueEvidence,
 )
 from roundtrip.domain.check.verdict import Judgement, judge
-from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, PAID_RAW, cells, evidence, refused_cells, venue
+from unit.domain.builders import (
+    BOUGHT_RAW,
+    NO_MONEY,
+    NODE,
+    PAID_RAW,
+    cells,
+    evidence,
+    refused_cells,
+    sold,
+    venue,
+)
 
 
 def cheaper(found: VenueEvidence, times: int = 1000, more_raw: int = 0) -> VenueEvidence:
@@ -206,3 +218,26 @@ def test_several_cheap_pools_are_judged_by_the_cheapest() -> None:
     fair = replace(venue(), crossed=crossed(BPS))
     found = judge(evidence(cheaper(venue(cells(200)), 2), TRAP, fair), POLICY)
     assert found.verdict.code == "ok"
+
+
+_BESIDE = tuple(
+    ProbeCell(Probe("probe", POLICY.later_s, BPS, 0, seller), sold(70))
+    for seller in ("much gas", "little gas")
+)
+
+
+@pytest.mark.parametrize(
+    ("cells_of_best", "level"),
+    [(_BESIDE, "ok"), (_BESIDE[:1], "ok"), ((), "warn")],
+    ids=["all", "some", "none"],
+)
+def test_what_others_meet_on_another_venue_only_is_not_known_here(
+    cells_of_best: tuple[ProbeCell, ...], level: str
+) -> None:
+    best = replace(cheaper(venue(cells()), 2), cells=(*cells(), *cells_of_best))
+    first = replace(venue(cells()), cells=(*cells(), *_BESIDE))
+    verdict = judge(evidence(first, best), POLICY)
+    assert (verdict.best, verdict.verdict.code, verdict.verdict.level) == (1, "ok", level)
+    assert ("; we could not find out what" in verdict.verdict.text) is (level == "warn")
+    alone = judge(evidence(best), POLICY).verdict
+    assert (alone.code, alone.level) == ("ok", "ok")
