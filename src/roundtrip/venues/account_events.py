@@ -60,7 +60,7 @@ class AccountEventReader:
             return None
         if owner is None or token is None or spender is None or amount is None or until_s is None:
             return None
-        return AllowanceGiven(token, owner, spender, amount, True, until_s)
+        return AllowanceGiven(token, owner, spender, amount, by_permit2=True, until_s=until_s)
 
     def _decode_wrap(self, log: Log) -> DecodedLog | None:
         """Deposit(dst indexed; wad) and Withdrawal(src indexed; wad) of weth itself."""
@@ -71,7 +71,8 @@ class AccountEventReader:
 
 
 def _decode_approval(log: Log) -> DecodedLog | None:
-    """Approval(owner, spender indexed; value). An ERC-721 indexes the third argument, too."""
+    """Approval(owner, spender indexed; value). An ERC-721's, which indexes the third argument, too, is not
+    decoded."""
     owner, spender = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     amount = abi.uint_at(log.data, 0)
     if len(log.topics) != 3 or owner is None or spender is None or amount is None:
@@ -107,7 +108,8 @@ def _decode_erc1155_transfer(log: Log) -> DecodedLog | None:
 
 
 def _decode_operation_end(log: Log) -> DecodedLog | None:
-    """UserOperationEvent; ``entry_point.decode_user_operation`` reads which account's it was."""
+    """Whether a UserOperation succeeded, of its UserOperationEvent. ``entry_point.decode_user_operation``
+    reads the same log to tell which logs belong to the account."""
     account, succeeded = abi.topic_address(log.topics, 2), abi.uint_at(log.data, 1, 1)
     if log.address not in ENTRY_POINTS or len(log.topics) != 4 or account is None or succeeded is None:
         return None

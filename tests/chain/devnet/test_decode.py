@@ -54,35 +54,38 @@ SENT_BY: dict[Shape, str | None] = {
     logs.AGGREGATOR: None,
     logs.OPERATION: None,
 }
-"""Every event that is read, and whose it is by the names of the chain's own description."""
+"""Every event that is decoded, and the key in ``built.contracts`` of the contract that logs it; None: any
+contract."""
 
 NEVER = {logs.V3_BURN, logs.V3_DECREASED, logs.BUYBACK, logs.EXECUTING, logs.AGGREGATOR, logs.OPERATION}
-"""Nothing of these has happened on the built chain."""
+"""None of these happened on the built chain before the tests."""
 
 
 @dataclass
 class DecodedTransaction:
-    """One transaction: its logs, each with what it says."""
+    """One transaction: its logs, each with its event; None: not decoded."""
 
     decoded: list[tuple[Log, Event | None]] = field(default_factory=list)
 
     def flow(self, holder: str, token: str) -> int:
-        """What the transfers brought to an address, on the whole."""
-        moves = [says for _, says in self.decoded if isinstance(says, Transferred) and says.token == token]
+        """The net amount that the transfers brought to an address."""
+        moves = [
+            event for _, event in self.decoded if isinstance(event, Transferred) and event.token == token
+        ]
         return sum(move.amount_raw * ((move.recipient == holder) - (move.sender == holder)) for move in moves)
 
 
 @dataclass
 class BuiltTransactions:
-    """The built chain's transactions in their order, its pools, and each pool's price before every one of
-    its liquidity's moves."""
+    """The built chain's transactions in their order, its pools, and each pool's sqrtPriceX96 before
+    every one of its liquidity's moves."""
 
-    done: list[DecodedTransaction]
+    transactions: list[DecodedTransaction]
     pools: dict[str, PoolOpened]
     moves: list[tuple[DecodedTransaction, LiquidityMoved, int]]
 
-    def said(self) -> list[tuple[Log, Event]]:
-        return [(log, says) for done in self.done for log, says in done.decoded if says is not None]
+    def list_events(self) -> list[tuple[Log, Event]]:
+        return [(log, event) for one in self.transactions for log, event in one.decoded if event is not None]
 
 
 def log_of(raw: dict[str, str]) -> Log:
@@ -96,8 +99,8 @@ def read(chain: SyncRpc, built: Built) -> BuiltTransactions:
     past, prices = BuiltTransactions([], {}, []), {}
     for raw in chain.call("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"}):
         log = log_of(raw)
-        says, done = decoder(log), by_tx[raw["transactionHash"]]
-        done.decoded.append((log, says))
+        event, transaction = decoder(log), by_tx[raw["transactionHash"]]
+        transaction.decoded.append((log, event))
         topic, words = log.topics[0], [log.data[at : at + 32] for at in range(0, len(log.data), 32)]
         if topic == logs.V3_INITIALIZE.topic:
             prices[str(log.address)] = int.from_bytes(words[0], "big")
@@ -106,11 +109,11 @@ def read(chain: SyncRpc, built: Built) -> BuiltTransactions:
         elif topic in (logs.V3_SWAP.topic, logs.V4_SWAP.topic):
             at = log.topics[1] if topic == logs.V4_SWAP.topic else str(log.address)
             prices[at] = int.from_bytes(words[2], "big")
-        if isinstance(says, PoolOpened):
-            past.pools[says.at] = says
-        if isinstance(says, LiquidityMoved):
-            past.moves.append((done, says, prices[says.at]))
-    past.done = list(by_tx.values())
+        if isinstance(event, PoolOpened):
+            past.pools[event.at] = event
+        if isinstance(event, LiquidityMoved):
+            past.moves.append((transaction, event, prices[event.at]))
+    past.transactions = list(by_tx.values())
     return past
 
 
@@ -134,26 +137,29 @@ def test_every_log_of_an_event_is_read(
             log for log in chain.call("eth_getLogs", wanted) if len(log["topics"]) == 1 + len(shape.indexed)
         ]
     found = [
-        says
-        for log, says in past.said()
+        event
+        for log, event in past.list_events()
         if log.topics[0] == shape.topic and len(log.topics) == 1 + len(shape.indexed)
     ]
     assert len(found) == len(counted)
     assert bool(found) is (shape not in NEVER)
 
 
-def test_nothing_else_is_read_and_a_collections_transfer_is_a_managers(
+def test_all_known_topics_are_read_and_nft_transfers_are_a_position_managers(
     past: BuiltTransactions, built: Built
 ) -> None:
     decoder = Decoder(contracts_from(built.contracts))
     topics = {shape.topic for shape in SENT_BY}
     assert topics == decoder.topics
-    assert {log.topics[0] for log, _ in past.said()} <= topics
+    assert {log.topics[0] for log, _ in past.list_events()} <= topics
     unread = [
-        log for done in past.done for log, says in done.decoded if says is None and log.topics[0] in topics
+        log
+        for transaction in past.transactions
+        for log, event in transaction.decoded
+        if event is None and log.topics[0] in topics
     ]
     assert unread == []
-    moved = [log for log, says in past.said() if isinstance(says, PositionMoved)]
+    moved = [log for log, event in past.list_events() if isinstance(event, PositionMoved)]
     assert {(log.topics[0], len(log.topics)) for log in moved} == {(logs.TRANSFER.topic, 4)}
     managers = {built.contracts["v3PositionManager"], built.contracts["v4PositionManager"]}
     assert {str(log.address) for log in moved} == managers
@@ -161,64 +167,68 @@ def test_nothing_else_is_read_and_a_collections_transfer_is_a_managers(
 
 def test_every_pool_that_swaps_or_is_filled_was_opened_before(past: BuiltTransactions) -> None:
     known: set[str] = set()
-    for _, says in past.said():
-        if isinstance(says, PoolOpened):
-            assert says.at not in known
-            known.add(says.at)
-        elif isinstance(says, Swapped | LiquidityMoved):
-            assert says.at in known
+    for _, event in past.list_events():
+        if isinstance(event, PoolOpened):
+            assert event.at not in known
+            known.add(event.at)
+        elif isinstance(event, Swapped | LiquidityMoved):
+            assert event.at in known
     assert {pool.kind for pool in past.pools.values()} == {"amm_v3", "amm_v4", "launchpad_pool"}
 
 
 def test_what_a_v3_swap_tells_is_what_the_transfers_moved(past: BuiltTransactions) -> None:
     compared = 0
-    for done in past.done:
-        answer: Counter[tuple[str, int]] = Counter()
-        for _, says in done.decoded:
-            if isinstance(says, Swapped) and says.recipient is not None:
-                answer[says.at, 0] += says.amount0
-                answer[says.at, 1] += says.amount1
-        for (at, side), amount in answer.items():
+    for transaction in past.transactions:
+        told: Counter[tuple[str, int]] = Counter()
+        for _, event in transaction.decoded:
+            # Only v3's logs have a recipient.
+            if isinstance(event, Swapped) and event.recipient is not None:
+                told[event.at, 0] += event.amount0
+                told[event.at, 1] += event.amount1
+        for (at, side), amount in told.items():
             pool = past.pools[at]
-            assert done.flow(at, (pool.currency0, pool.currency1)[side]) == amount
+            assert transaction.flow(at, (pool.currency0, pool.currency1)[side]) == amount
             compared += 1
     assert compared > 50
 
 
 def test_a_v4_swap_is_the_pools_view(past: BuiltTransactions) -> None:
-    """Paid in what went up in price, paid out what went down: the price after it tells which."""
+    """What was paid in got cheaper, what was paid out dearer: the price after the swap tells which."""
     prices: dict[str, int] = {}
     compared = 0
-    for log, says in past.said():
-        if isinstance(says, PoolOpened) and says.kind != "amm_v3":
-            prices[says.at] = int.from_bytes(log.data[96:128], "big")
-        if isinstance(says, Swapped) and says.recipient is None:
-            assert (says.amount0 > 0) is (says.sqrt_price_x96 < prices[says.at])
-            assert (says.amount0 > 0) is not (says.amount1 > 0)
-            prices[says.at] = says.sqrt_price_x96
+    for log, event in past.list_events():
+        if isinstance(event, PoolOpened) and event.kind != "amm_v3":
+            prices[event.at] = int.from_bytes(log.data[96:128], "big")
+        if isinstance(event, Swapped) and event.recipient is None:
+            assert (event.amount0 > 0) is (event.sqrt_price_x96 < prices[event.at])
+            assert (event.amount0 > 0) is not (event.amount1 > 0)
+            prices[event.at] = event.sqrt_price_x96
             compared += 1
     assert compared > 20
 
 
 def test_what_a_curve_tells_is_what_the_transfers_moved(past: BuiltTransactions) -> None:
     curves = {
-        says.at: says for _, says in past.said() if isinstance(says, LaunchedToken) and says.generation == 2
+        event.at: event
+        for _, event in past.list_events()
+        if isinstance(event, LaunchedToken) and event.generation == 2
     }
     compared = 0
-    for done in past.done:
-        answer: Counter[str] = Counter()
-        for _, says in done.decoded:
-            if isinstance(says, CurveTraded):
-                answer[says.at] += -says.token_raw if says.buys else says.token_raw
-        if any(isinstance(says, LaunchedToken) for _, says in done.decoded):
+    for transaction in past.transactions:
+        told: Counter[str] = Counter()
+        for _, event in transaction.decoded:
+            if isinstance(event, CurveTraded):
+                told[event.at] += -event.token_raw if event.buys else event.token_raw
+        if any(isinstance(event, LaunchedToken) for _, event in transaction.decoded):
             continue  # The curve's first tokens come in the same transaction.
-        for at, amount in answer.items():
-            assert done.flow(at, curves[at].token) == amount
+        for at, amount in told.items():
+            assert transaction.flow(at, curves[at].token) == amount
             compared += 1
     assert compared > 300
 
 
 def test_v3_liquidity_costs_what_the_formulas_say(past: BuiltTransactions) -> None:
+    # Only v3's logs have amounts.
     mints = [(move, price) for _, move, price in past.moves if move.amount0 is not None]
     assert len(mints) > 30
     for move, price in mints:
@@ -231,12 +241,12 @@ def test_v4_liquidity_costs_what_the_formulas_say(past: BuiltTransactions, built
     manager = built.contracts["v4PoolManager"]
     moves = [one for one in past.moves if one[1].amount0 is None]
     compared = 0
-    for done, move, price in moves:
+    for transaction, move, price in moves:
         pool = past.pools[move.at]
         found = amounts(price, move.tick_lower, move.tick_upper, move.liquidity_delta)
         for currency, amount in zip((pool.currency0, pool.currency1), found, strict=True):
             if currency != ZERO_ADDRESS:
-                assert done.flow(manager, currency) == amount
+                assert transaction.flow(manager, currency) == amount
                 compared += 1
     assert compared > len(moves) > 20
 
@@ -246,8 +256,8 @@ def test_v3_liquidity_that_is_taken_away_gives_what_the_formulas_say(
 ) -> None:
     """A third of a real position, by its owner."""
     positions = built.contracts["v3PositionManager"]
-    done, move, _ = next(one for one in past.moves if one[1].owner == positions)
-    minted = next(log for log, _ in done.decoded if log.address == positions and len(log.topics) == 4)
+    transaction, move, _ = next(one for one in past.moves if one[1].owner == positions)
+    minted = next(log for log, _ in transaction.decoded if log.address == positions and len(log.topics) == 4)
     owner, number = "0x" + minted.topics[2][26:], int(minted.topics[3], 16)
     taken = move.liquidity_delta // 3
     data = calldata(

@@ -43,8 +43,8 @@ async def act(house: ConsoleHouse, session: str, name: str, **form: str) -> tupl
     return await house.post(f"/account/do/{name}", form, session)
 
 
-async def made(house: ConsoleHouse, person: Person, session: str, label: str = "") -> str:
-    """A key, by its page."""
+async def make_key(house: ConsoleHouse, person: Person, session: str, label: str = "") -> str:
+    """Makes a key on the page, and returns it."""
     signed = await signature(house, person, session)
     status, page, _ = await act(house, session, "make_own_key", signature=signed, label=label)
     assert status == 200
@@ -77,7 +77,7 @@ async def ids(house: ConsoleHouse, person: Person) -> list[int]:
 async def test_a_key_is_shown_once_and_acts_until_it_is_revoked(house: ConsoleHouse) -> None:
     person = Person()
     session = await house.signed_in(person)
-    key = await made(house, person, session, "my bot")
+    key = await make_key(house, person, session, "my bot")
     assert await is_live(house, key)
     status, page, headers = await house.get("/account/keys", session)
     assert (status, headers["cache-control"]) == (200, "no-store")
@@ -107,13 +107,14 @@ async def test_a_form_that_is_sent_again_makes_no_second_key(house: ConsoleHouse
     assert len(set(KEY.findall(first[1]))) == 1
     assert KEY.findall(again[1]) == []
     assert "No key was made" in again[1]
+    # The key, and the session.
     assert (await kept_of(house.ctx, person.address)).live == 2
     # Its session goes on.
     assert (await house.get("/account/keys", session))[0] == 200
 
 
 async def test_the_pages_sign_in_and_make_a_key_by_the_text_of_a_claim(house: ConsoleHouse) -> None:
-    """As their script does it, for every kind of wallet."""
+    """The text that the pages' script has every kind of wallet sign."""
     person = Person()
     _, body, _ = await house.post("/sign-in/text", {"address": person.address})
     asked, other = (
@@ -139,7 +140,7 @@ async def test_a_session_alone_makes_no_key(house: ConsoleHouse) -> None:
     person, other = Person(), Person()
     session = await house.signed_in(person)
     for_session = person.sign(await house.text(person))
-    others = other.sign(await signed_text(house, person, session))
+    others = other.sign(await text_to_sign(house, person, session))
     for signed in (for_session, others, "0x", "", "0x" + "0" * 130, "nonsense"):
         status, page, _ = await act(house, session, "make_own_key", signature=signed)
         assert status in (400, 401)
@@ -148,7 +149,7 @@ async def test_a_session_alone_makes_no_key(house: ConsoleHouse) -> None:
     assert (await kept_of(house.ctx, other.address)).live == 0
 
 
-async def signed_text(house: ConsoleHouse, person: Person, session: str) -> str:
+async def text_to_sign(house: ConsoleHouse, person: Person, session: str) -> str:
     _, body, _ = await house.post("/account/keys/text", {"csrf": await house.csrf(session)}, session)
     found = re.search('"message":"(.*?)"', body)
     assert found is not None
@@ -160,7 +161,7 @@ async def test_the_sixth_key_is_refused_and_sessions_are_none_of_the_five(house:
     person = Person()
     session = await house.signed_in(person)
     for _ in range(keys.MAX_LIVE):
-        await made(house, person, session)
+        await make_key(house, person, session)
     assert await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", session)
     assert 'id="make-key"' not in page
@@ -188,7 +189,7 @@ async def test_the_sixth_key_is_refused_and_sessions_are_none_of_the_five(house:
 async def test_a_label_is_cleaned_and_escaped(house: ConsoleHouse, label: str, shown: str) -> None:
     person = Person()
     session = await house.signed_in(person)
-    await made(house, person, session, label)
+    await make_key(house, person, session, label)
     _, page, _ = await house.get("/account/keys", session)
     assert [unescape(one) for one in re.findall("<bdi>(.*?)</bdi>", page)] == [shown]
     assert "<script>" not in page
@@ -210,9 +211,10 @@ async def test_a_label_that_is_too_long_makes_no_key(house: ConsoleHouse) -> Non
 async def test_nobody_ends_what_is_anothers(house: ConsoleHouse) -> None:
     person, other = Person(), Person()
     session, others = await house.signed_in(person), await house.signed_in(other)
-    key = await made(house, other, others)
+    key = await make_key(house, other, others)
     wanted = [*map(str, await ids(house, other)), str(NO_ID), str(2**64), "0", "-1", "x", "1.5", ""]
     for one in wanted:
+        # 404 for an id that could exist, 400 for what is no id.
         status, page, _ = await act(house, session, "end_own", id=one)
         assert status == (404 if one.isdigit() and 0 < int(one) <= NO_ID else 400), one
         assert keys.start_of(key) not in page
@@ -221,7 +223,9 @@ async def test_nobody_ends_what_is_anothers(house: ConsoleHouse) -> None:
 
 
 @pytest.mark.parametrize("name", ["make_own_key", "end_own", "sign_out_everywhere"])
-async def test_no_other_site_sends_these_forms(house: ConsoleHouse, name: str) -> None:
+async def test_forms_without_the_sessions_csrf_or_from_another_site_are_refused(
+    house: ConsoleHouse, name: str
+) -> None:
     person = Person()
     session = await house.signed_in(person)
     (session_id,) = await ids(house, person)
@@ -242,9 +246,10 @@ async def test_a_key_in_the_cookie_ends_nothing_and_sees_no_sessions(house: Cons
     """Who got hold of a program's key cannot lock its owner out."""
     person = Person()
     session = await house.signed_in(person)
-    key = await made(house, person, session)
+    key = await make_key(house, person, session)
     session_id = str((await ids(house, person))[0])
     for path in ("end_own", "sign_out_everywhere"):
+        # A session counts in a cookie, never in a form.
         form = {"csrf": await house.csrf(session), "id": session_id, "session": session}
         status, _, headers = await house.post(f"/account/do/{path}", form, key)
         assert (status, headers["location"]) == (303, "/sign-in")
@@ -279,7 +284,7 @@ async def test_sessions_are_listed_apart_and_end_one_by_one(house: ConsoleHouse)
 async def test_sign_out_everywhere_ends_sessions_and_no_keys(house: ConsoleHouse) -> None:
     person, other = Person(), Person()
     first, this, others = [await house.signed_in(one) for one in (person, person, other)]
-    key = await made(house, person, this)
+    key = await make_key(house, person, this)
     status, _, headers = await act(house, this, "sign_out_everywhere")
     assert (status, headers["location"]) == (303, "/sign-in")
     for ended in (first, this):
@@ -299,7 +304,7 @@ async def test_a_session_that_is_over_is_not_listed(house: ConsoleHouse) -> None
 
 
 async def test_a_session_that_ends_midway_does_nothing_more(house: ConsoleHouse) -> None:
-    """By a piece of a page it leads to the whole one."""
+    """A request for a part of a page is answered with a redirect of the whole page."""
     person = Person()
     session = await house.signed_in(person)
     signed, csrf = await signature(house, person, session), await house.csrf(session)

@@ -56,9 +56,9 @@ _RULES = (
 )
 
 
-def _say_untried(token: str, amount: str | None, indent: str) -> str:
-    """What an ok of check_token leaves out, and where it is tried. ``amount``: eth; None: not planned yet.
-    ``indent``: of its lines after the first."""
+def _untried_text(token: str, amount: str | None, indent: str) -> str:
+    """What an ok of check_token does not cover, and which URL tries it. ``amount``: eth; None: not planned
+    yet. ``indent``: of its lines after the first."""
     size = "" if amount is None else f"&amount={amount}"
     lines = (
         "An ok does not include sells of real holders, nor what the owner can call: check_token",
@@ -73,18 +73,18 @@ def _write_check(given: Mapping[str, str]) -> str:
     token, amount = given["token"], given.get("amount")
     size = "Ask how much is planned: a larger trade can cost more."
     if amount is not None:
-        size = f"A trade of {amount} eth can cost more: prepare_buy rehearses it, once a wallet is named."
+        size = f"prepare_buy rehearses a trade of {amount} eth, once a wallet is named."
     return f"""Find out whether the token {token} can be bought and sold again.
 
 1. Call check_token with address {token}. Read verdict.level first.
    - danger or unknown: stop. Say that it must not be bought, and quote verdict.text. With
      unknown nothing was proven: it is a no.
    - warn: quote verdict.text, and go on only if the person wants to.
-   - ok: go on. {_say_untried(token, amount, " " * 5)}
+   - ok: go on. {_untried_text(token, amount, " " * 5)}
 2. Call token_holders with the same address. If status is reading, call it again in half a
    minute, at most three times. Report what the ten biggest hold, bundles of the launch, and
    what the deployer did. If something is not known, say so.
-3. The check spends 0.1 eth. {size}
+3. check_token spends 0.1 eth. {size}
 4. Report the verdict with its time (checkedAt), trade.roundTripLossBps (hundredths of a
    percent), every flag, and what is not known. The verdict holds for that moment only.
 
@@ -98,9 +98,9 @@ def _write_trade(given: Mapping[str, str]) -> str:
     if side == "buy":
         unit, asset = "eth", " --asset eth"
         level = "Stop if verdict.level is danger or unknown. If it is warn, quote verdict.text and ask."
-        level += f"\n   {_say_untried(token, amount, ' ' * 3)}"
+        level += f"\n   {_untried_text(token, amount, ' ' * 3)}"
     else:
-        # A sell is written whatever the check says: whoever holds a trap needs it.
+        # prepare_sell refuses nothing for its verdict: who holds a trap must be able to try to get out.
         unit, asset = "whole tokens", ""
         level = "Quote verdict.text. A bad verdict does not forbid a sell."
     return f"""Prepare one trade, and have it verified before it is signed.

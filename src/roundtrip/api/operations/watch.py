@@ -42,8 +42,8 @@ WATCH: tuple[AnyOperation, ...] = (
         title="Follow a wallet",
         description=(
             "Sends an alert for every buy, sell, launch and large removal of a wallet, to the inbox and the "
-            "channels, at most 20 rows a minute. At most 200 wallets; following one again with another name "
-            "renames it. list_rules lists them."
+            "channels, at most 20 alerts a minute. At most 200 wallets; following one again with another "
+            "name renames it. list_rules lists them."
         ),
         writes=True,
         repeatable=True,
@@ -77,7 +77,7 @@ WATCH: tuple[AnyOperation, ...] = (
             'Form: <who> <verb> [over <n> eth|usd|%] [on <token>], such as "any buying over 0.5 eth". '
             "deployer and creator stay the wallets they are now; % is of the token's supply, for draining "
             "of the pool's liquidity, for removing of its active part; moving works for launchpad tokens "
-            "only. At most 50 rules, and 20 rows a rule and minute; an equal rule returns the existing one."
+            "only. At most 50 rules, and 20 alerts a minute for each; an equal rule returns the existing one."
         ),
         writes=True,
         repeatable=True,

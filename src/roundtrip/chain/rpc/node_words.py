@@ -1,4 +1,5 @@
-"""Quotes what a node wrote, so that it can be shown to anybody.
+"""Quotes what a node wrote, so that it can be shown to anybody. Finds the secrets in a node's URL, and cuts
+them out of a text.
 
 A node's text may hold anything: control characters, a page of HTML, even the API key of the request.
 """
@@ -12,7 +13,7 @@ from .rpc_error import RpcError
 
 _CUT = "…"
 _READ_CHARACTERS = 4_000
-"""So much of a page is searched for its title."""
+"""No more of a node's text is read."""
 _TITLE = re.compile(r"<title[^>]*>(.*?)(?:</title|$)", re.IGNORECASE | re.DOTALL)
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|$)|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+|\b(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?[/?]\S*", re.IGNORECASE)
@@ -21,18 +22,19 @@ _NAMED_SECRET = re.compile(
     r"[\"']?[^\s\"',;)]+",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"[\w.+/~=%-]{12,}")
+_LONG_WORD = re.compile(r"[\w.+/~=%-]{12,}")
 _METHOD = re.compile(r"(?:eth|debug|trace|net|web3|arb)_[A-Za-z]+(?:V\d)?")
-_MAX_WORD, _MAX_WORD_WITH_DIGIT = 24, 16
+_KEY_FROM, _KEY_WITH_DIGIT_FROM = 24, 16
+"""A word of so many characters or more may be a key."""
 
 
 def quote(text: str) -> str:
-    """The text in quotes, on one line, at most 80 characters: without markup, characters that do not show,
-    URLs, and words that may be keys. Empty: nothing is left."""
+    """The text in quotes, on one line, at most 80 characters, of a page only its title or its text without
+    markup; without characters that do not show, URLs, and words that may be keys. Empty: nothing is left."""
     words = names.clean(_read_page(text[:_READ_CHARACTERS]), _READ_CHARACTERS)
     for pattern, put in ((_URL, _CUT), (_NAMED_SECRET, rf"\1 {_CUT}")):
         words = pattern.sub(put, words)
-    words = names.reason(_TOKEN.sub(_cut_token, words))
+    words = names.reason(_LONG_WORD.sub(_cut_long_word, words))
     return f'"{words}"' if words.strip(f"{_CUT} ") else ""
 
 
@@ -49,26 +51,26 @@ def _read_page(text: str) -> str:
     return title.group(1) if title is not None and title.group(1).strip() else _MARKUP.sub(" ", text)
 
 
-def _cut_token(match: re.Match[str]) -> str:
+def _cut_long_word(match: re.Match[str]) -> str:
     word = match.group()
     if _METHOD.fullmatch(word):
         return word
     has_digit = any(character.isdigit() for character in word)
     is_mixed = has_digit and word.lower() != word and word.upper() != word
-    is_key = is_mixed or len(word) >= (_MAX_WORD_WITH_DIGIT if has_digit else _MAX_WORD)
+    is_key = is_mixed or len(word) >= (_KEY_WITH_DIGIT_FROM if has_digit else _KEY_FROM)
     return _CUT if is_key else word
 
 
-_MIN_SECRET, _MIN_SECRET_WITHOUT_DIGIT = 8, 16
+_MIN_NAMED_SECRET, _MIN_SECRET, _MIN_SECRET_WITHOUT_DIGIT = 4, 8, 16
 
 
 def secrets_in(url: str) -> tuple[str, ...]:
-    """The parts of a node's URL that may be a key, the longest first: its password, values of its query, and
-    long parts of its host and path."""
+    """The parts of a node's URL that may be a key, the longest first: its user name, its password and the
+    values of its query from a few characters on, and long parts of its host and path."""
     parts = urlsplit(url)
     named = [parts.username, parts.password, *(value for _, value in parse_qsl(parts.query))]
     pieces = [*(parts.hostname or "").split("."), *parts.path.split("/")]
-    found = {piece for piece in named if piece and len(piece) >= _MIN_SECRET // 2}
+    found = {piece for piece in named if piece and len(piece) >= _MIN_NAMED_SECRET}
     found |= {piece for piece in pieces if _is_secret(piece)}
     return tuple(sorted(found | {unquote(piece) for piece in found}, key=len, reverse=True))
 
@@ -79,7 +81,7 @@ def _is_secret(piece: str) -> bool:
 
 
 def cut_secrets(text: str, secrets: tuple[str, ...]) -> str:
-    """The text without these words."""
+    """The text with an ellipsis in place of each of these secrets."""
     for secret in secrets:
         text = text.replace(secret, _CUT)
     return text

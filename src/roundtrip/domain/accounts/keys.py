@@ -5,12 +5,12 @@ A session in a cookie has the same format, but begins with ``rs_``: neither can 
 The text that a wallet signs to prove ownership: an EIP-4361 message. Pure.
 
 The service does not store the texts it hands out: it recomputes one when its signature arrives, from the
-clock, the wallet, a secret, and the number of keys the wallet ever made, so that a text is useless once
-it brought a key.
+clock, the wallet, a secret, and the number of keys and sessions the wallet ever made, so that a text is
+useless once it brought either.
 
 There are two texts. The plain one is the same for everyone who asks in a minute: only the wallet's own
-key can sign it. A contract may approve a text in public, where anyone can see it and post it first; its
-text is bound to a claim, random bytes given only to the one who requested it."""
+key can sign it. A contract wallet may approve a text in public, where anyone can see it and post it first.
+So for it there is a second text, bound to a claim: random bytes given only to the one who requested it."""
 
 import hashlib
 import hmac
@@ -24,7 +24,7 @@ from roundtrip.domain.base.types import Address
 PREFIX = "rt_"
 SESSION_PREFIX = "rs_"
 START_LENGTH = 8
-"""Characters of a key that are stored readable, to tell keys apart."""
+"""Characters of a key, with its prefix, that are stored readable, to tell keys apart."""
 MAX_LIVE = 5
 """Live keys of one account."""
 
@@ -38,11 +38,11 @@ _LIKE_ONE = re.compile(rf"({_BEGINS}[0-9A-Za-z]{{{START_LENGTH - len(PREFIX)}}})
 _FORM = re.compile(rf"{_BEGINS}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}")
 
 
-def format_key(chance: bytes, prefix: str = PREFIX) -> str:
-    """The key of 32 random bytes; a session's, with its own prefix."""
-    if len(chance) != _BYTES:
+def format_key(random_bytes: bytes, prefix: str = PREFIX) -> str:
+    """The key made of 32 random bytes; with ``SESSION_PREFIX`` a session."""
+    if len(random_bytes) != _BYTES:
         raise ValueError(f"a key is made of {_BYTES} bytes")
-    body = prefix + _base62(int.from_bytes(chance, "big"), _BODY)
+    body = prefix + _base62(int.from_bytes(random_bytes, "big"), _BODY)
     return body + _checksum(body)
 
 
@@ -70,7 +70,7 @@ def hash_of(key: str) -> bytes:
 
 
 def digest_of(text: str) -> bytes:
-    """The SHA-256 of any text, which is stored of no text but a key or a session."""
+    """The SHA-256 of any text. Only those of keys and sessions are stored."""
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -120,8 +120,8 @@ class SignInSite:
 
 @dataclass(frozen=True, slots=True)
 class SignInWallet:
-    """The wallet that is asked. ``shown``: its address in the capitals of EIP-55. ``keys_made``: over all
-    time."""
+    """The wallet that is asked. ``shown``: its address in the capitals of EIP-55. ``keys_made``: keys and
+    sessions, over all time."""
 
     address: Address
     shown: str
@@ -195,7 +195,7 @@ def valid_texts(
     claim: bytes = b"",
 ) -> tuple[str, ...]:
     """Every plain text that is valid now, or every text of this claim, the newest first."""
-    return tuple(text(asker, wallet, secret, start, purpose, claim) for start in valid_windows(now_s))
+    return tuple(text(asker, wallet, secret, number, purpose, claim) for number in valid_windows(now_s))
 
 
 def _format_time(at_s: int) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Slots for jobs of one sort. ``places``: of one worker. ``max_per_owner``, ``max_per_host``: jobs at
-    once, over all workers. ``hold_s``: a longer run gives up its slot and continues without one; None: it
-    keeps its slot."""
+    """Slots for jobs of one kind. ``places``: the slots of one worker. ``max_per_owner``, ``max_per_host``:
+    jobs at once, over all workers. ``hold_s``: a longer run gives up its slot and continues without one;
+    None: it keeps its slot."""
 
     name: str
     places: int
@@ -21,7 +21,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class ReadyJob:
-    """A job that could run now."""
+    """A job that could run now. ``host``: the remote server that it calls."""
 
     id: int
     owner: int
@@ -38,9 +38,9 @@ def choose(
     is_whole: bool,
 ) -> tuple[list[ReadyJob], int | None]:
     """Up to ``room`` jobs, and the owner after whom the next choice starts; None: where this one started.
-    ``circle``: the jobs that each owner has waiting, in its order; owners in the
-    order of their turns. ``is_whole``: ``circle`` has all owners, so an owner may get a second turn.
-    ``busy_owners``, ``busy_hosts``: jobs of the lane that each is running already."""
+    ``circle``: the jobs that each owner has waiting, in its order; owners in the order of their turns.
+    ``is_whole``: ``circle`` has all owners, so an owner may get a second turn. ``busy_owners``,
+    ``busy_hosts``: how many jobs of the lane run already for each owner, and to each host."""
     owners, hosts = Counter(busy_owners), Counter(busy_hosts)
     waiting = {owner: list(jobs) for owner, jobs in circle.items()}
     chosen: list[ReadyJob] = []

@@ -10,12 +10,14 @@ from roundtrip.domain.base.types import Address, HexBytes
 ALERTED_BEFORE_S = 86_400
 """How long before an unlock accounts are alerted."""
 CALENDAR_S = 30 * 86_400
+"""How far ahead the calendar of unlocks reaches."""
 _HOUR_S = 3_600
 _PERCENT_DECIMALS = 2
 
 
 class Unlock(NamedTuple):
-    """A locked position. ``number``: the NFT of the position manager ``manager``; 0: none. ``holder``: who
+    """A locked position. ``manager``: its owner as the pool knows it, a position manager or another contract.
+    ``number``: its NFT there; 0: it has none. ``holder``: who
     can withdraw it from ``at_s`` on, seconds since 1970. ``share_bps``: of the active liquidity of its pool,
     in hundredths of a percent; None: unknown."""
 
@@ -28,8 +30,8 @@ class Unlock(NamedTuple):
 
 
 class ComingUnlock(NamedTuple):
-    """The positions of a token that a holder can withdraw from one moment on. ``share_bps``: of all of them
-    together; None: that of one is unknown."""
+    """The positions of a token that a holder can withdraw from one moment on. ``share_bps``: the sum of
+    their shares, each of its own pool's active liquidity, at most all of it; None: one is unknown."""
 
     token: Address
     holder: Address
@@ -41,16 +43,17 @@ class ComingUnlock(NamedTuple):
 def describe_unlock(unlock: ComingUnlock, now_s: int) -> str:
     """One sentence: when, how much of which token's liquidity, and by whom."""
     at = datetime.fromtimestamp(unlock.at_s, UTC)
-    lead = _lead(unlock.at_s - now_s)
-    share = f"{format_amount(unlock.share_bps, _PERCENT_DECIMALS)} % of the" if unlock.share_bps else "locked"
-    return (
-        f"{lead}, on {at.day} {at:%b %Y %H:%M} UTC, {share} liquidity of {unlock.token} can be withdrawn by "
-        f"{unlock.holder}."
-    )
+    time_left = _format_time_left(unlock.at_s - now_s)
+    what = f"locked liquidity of {unlock.token}"
+    if unlock.share_bps:
+        share = f"{format_amount(unlock.share_bps, _PERCENT_DECIMALS)} % of the active liquidity"
+        pools = "a pool" if unlock.positions == 1 else f"the pools of {unlock.positions:,} locked positions"
+        what = f"{share} of {pools} of {unlock.token}"
+    return f"{time_left}, on {at.day} {at:%b %Y %H:%M} UTC, {what} can be withdrawn by {unlock.holder}."
 
 
-def _lead(left_s: int) -> str:
-    """The time that is left, rounded up."""
+def _format_time_left(left_s: int) -> str:
+    """The time that is left, rounded up to hours or days, an hour at least."""
     hours = -(-left_s // _HOUR_S)
     if hours > 24:
         return f"In {format_count(-(-hours // 24), 'day')}"

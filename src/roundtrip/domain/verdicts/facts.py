@@ -18,7 +18,8 @@ from .words import is_tradable
 MAX_FACTS = 5
 """Facts that a page lists: the worst."""
 TOP10_BOUNDS_BPS = 3000, 5000
-"""From which share of the supply on the ten biggest wallets are a warning, and a bad one."""
+"""The share of the supply, held by the ten biggest wallets, from which this is a warning, and from which it
+is bad."""
 _NEARLY_ALL_BPS = 9900
 
 Sign = Literal["bad", "mind", "good"]
@@ -26,8 +27,8 @@ _WORST_FIRST: tuple[Sign, ...] = ("bad", "mind", "good")
 
 
 class TokenFact(NamedTuple):
-    """One line. ``good``: it was measured and speaks for the token. ``part``: the id of the page's part that
-    says more; empty: none does."""
+    """One line. ``bad``: a danger. ``mind``: a warning, or not known. ``good``: it was measured and speaks
+    for the token. ``part``: the id of the page's part that says more; empty: none does."""
 
     sign: Sign
     text: str
@@ -40,8 +41,8 @@ def sort_facts(facts: Iterable[TokenFact]) -> list[TokenFact]:
 
 
 def select_facts(facts: Iterable[TokenFact], level: Level, code: str) -> list[TokenFact]:
-    """Those to show beside this verdict. Nothing speaks for a token that cannot be sold, or of which that is
-    not known."""
+    """Those to show beside this verdict, at most ``MAX_FACTS``. ``facts``: as ``sort_facts``. Good ones are
+    left out at danger and unknown; all, where there is no token to trade."""
     if not is_tradable(code):
         return []
     return [fact for fact in facts if level in ("ok", "warn") or fact.sign != "good"][:MAX_FACTS]
@@ -57,7 +58,8 @@ def _sign(bps: int, mind_bps: int, bad_bps: int) -> Sign:
 
 
 class BundleShare(NamedTuple):
-    """A bundle of launch buyers. ``has_deployer``: the deployer is known to be one of them."""
+    """A bundle of launch buyers. ``has_funder``: one wallet funded them; else one transaction bought for all
+    of them. ``has_deployer``: the deployer is known to be one of them."""
 
     wallets: int
     held_bps: int
@@ -68,8 +70,8 @@ class BundleShare(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class HolderShares:
     """Shares of the supply. ``insiders_bps``: as ``join_insiders``. ``deployer_bps`` None: no deployer is
-    known. ``bundle``: the largest. ``purse``: wallets and share of the largest purse without the deployer.
-    ``is_complete``: every transfer was read."""
+    known. ``bundle``: the largest. ``purse``: of the largest group of tied wallets (``holders/purses.py``)
+    without the deployer, how many they are, and their share. ``is_complete``: every transfer was read."""
 
     insiders_bps: int | None
     top10_bps: int
@@ -80,13 +82,13 @@ class HolderShares:
 
 
 def join_insiders(known_bps: int | None, deployer_purses_bps: Iterable[int]) -> int | None:
-    """What insiders hold: the share of the boards; where the deployer's purse holds more, that. None: not
-    known."""
+    """What insiders hold. ``known_bps``: deployer, snipers, bundles and wallets that the deployer funded;
+    where a purse of the deployer holds more, that counts. None: not known."""
     return None if known_bps is None else max(known_bps, *deployer_purses_bps, 0)
 
 
 def describe_stored_insiders(bps: int | None) -> list[TokenFact]:
-    """What is known while the holders are read."""
+    """What is known while the holders are being read."""
     if bps is None:
         return []
     sign = _sign(bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
@@ -117,13 +119,16 @@ _INSIDERS_UNKNOWN = TokenFact("mind", "What insiders hold is not known.", "holde
 
 
 def _describe_insiders(shares: HolderShares) -> TokenFact:
-    """Their share is that of the boards: where the deployer's purse holds more, it is its."""
+    """The share is ``insiders_bps`` (``join_insiders``)."""
     share_bps, deployer_bps = shares.insiders_bps, shares.deployer_bps or 0
     parts = _list_parts(deployer_bps, shares.bundle)
     if share_bps is None:
         if not parts:
             return _INSIDERS_UNKNOWN
-        return TokenFact("bad", f"Of the supply, {' and '.join(parts)} hold.", "holders")
+        # What is not known is no less than the parts that are.
+        return TokenFact(
+            "bad", f"What all insiders hold is not known; of them {' and '.join(parts)}.", "holders"
+        )
     sign = _sign(share_bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
     if (not share_bps and shares.deployer_bps is None) or (sign == "good" and not shares.is_complete):
         return _INSIDERS_UNKNOWN
@@ -196,7 +201,7 @@ def describe_taxes(
     buy_bps: int | None, sell_bps: int | None, together_bps: int | None, figure: DecidingFigure | None = None
 ) -> list[TokenFact]:
     """The taxes on a buy, on a sell, and on a round trip; None: not known. ``figure``: what decided the
-    verdict, which is said instead where it is more than they take."""
+    verdict, which is said instead of taxes that would not have caused it alone."""
     worst_bps = max(buy_bps or 0, sell_bps or 0, together_bps or 0)
     if figure is not None and figure.replaces_tax() and worst_bps < POLICY.warn_loss_bps:
         return [TokenFact(_sign(figure.bps, 0, POLICY.warn_loss_bps), f"{figure.text}.", "cost")]
@@ -209,7 +214,7 @@ def describe_taxes(
 
 
 def _describe_tax(buy_bps: int | None, sell_bps: int | None, worst_bps: int) -> str:
-    if buy_bps is None or sell_bps is None:
+    if buy_bps is None or sell_bps is None or not (buy_bps or sell_bps):
         return f"Taxes take {format_percent(worst_bps)} of a round trip."
     ways = [("buy", buy_bps), ("sell", sell_bps)]
     return f"A tax takes {' and '.join(f'{format_percent(bps)} of each {way}' for way, bps in ways if bps)}."
@@ -228,7 +233,7 @@ def describe_pool_cost(pool_bps: int | None, impact_bps: int | None) -> Iterator
 def describe_deployer(launches: int, graduated: int, sold_own: int) -> TokenFact:
     """The record of the wallet that launched it."""
     text = f"Deployer: {format_count(launches, 'launch', 'launches')}, {graduated} graduated, "
-    text += f"sold its own in {sold_own}." if sold_own else "sold its own in none."
+    text += f"sold half or more of its own tokens in {sold_own or 'none'}."
     return TokenFact("mind" if sold_own or not graduated else "good", text)
 
 
@@ -247,7 +252,8 @@ _UNSURE = "Who can withdraw {} of the liquidity is not known."
 
 
 def describe_stored_liquidity(leaving: LeavingLiquidity | None) -> TokenFact:
-    """What is known while the positions are read; None: nothing."""
+    """What is known while the positions are being read; None: nothing. What was read before is never good: a
+    lock ends."""
     sign: Sign = "mind"
     if leaving is None:
         text = "Liquidity: who can withdraw it is not known yet."
@@ -262,8 +268,9 @@ def describe_stored_liquidity(leaving: LeavingLiquidity | None) -> TokenFact:
 
 @dataclass(frozen=True, slots=True)
 class LiquidityShares:
-    """Shares of the liquidity in range. ``leaving``: as there. ``kept_bps``: burned, or the launchpad's.
-    ``has_free_beside``: liquidity out of range can be withdrawn. ``is_complete``: all pools were read."""
+    """Shares of the liquidity in range. ``leaving``: as ``LeavingLiquidity``. ``kept_bps``: burned, or the
+    launchpad's. ``has_free_beside``: somebody can withdraw liquidity now, in or out of range.
+    ``is_complete``: all pools were read."""
 
     leaving: LeavingLiquidity
     kept_bps: int

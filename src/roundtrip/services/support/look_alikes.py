@@ -25,7 +25,7 @@ _WHAT: dict[OriginalKind, str] = {
     "quote": "a token that launches are paid in",
     "older": "an older and larger token",
 }
-_AS_LARGE = f"an older token that at least {COUNTED_TRADERS:,} wallets traded, as they did this one"
+_AS_LARGE = f"an older token; at least {COUNTED_TRADERS:,} wallets traded each of the two"
 
 
 class LookAlikeAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -36,7 +36,8 @@ class LookAlikeAnswer(msgspec.Struct, frozen=True, rename="camel"):
         OriginalKind,
         says(
             "Why that one is the original. money: weth or usdg. stock_token: the service lists "
-            "it. quote: launches are paid in it. older: its first pool is older, and more wallets traded it."
+            "it. quote: launches are paid in it. older: it was launched, or got its first pool, earlier, "
+            f"and more wallets traded it, or at least {COUNTED_TRADERS:,} traded each."
         ),
     ]
     by: Annotated[Literal["symbol", "name"], says("What looks alike: the symbol or the name.")]
@@ -46,7 +47,8 @@ class LookAlikeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 async def find_look_alike(ctx: Context, label: Label, meter: Meter) -> LookAlikeAnswer | None:
     """The token that this one could be taken for: a listed one first, else the older one that most wallets
-    traded. None: none was found, or it is a listed one itself. Raises ServiceFull (busy), NodeFault."""
+    traded. None: none was found, it is such a token itself, or, where only an older one was found, it is of
+    the issuer of the listed stock tokens. Raises ServiceFull (busy), NodeFault."""
     symbols, token_names = (list_readings(text or "") for text in (label.symbol, label.name))
     money = [ListedToken("WETH", ctx.contracts.weth), ListedToken("USDG", ctx.contracts.usdg)]
     listed = [*money, *ctx.stock_tokens]
@@ -57,7 +59,7 @@ async def find_look_alike(ctx: Context, label: Label, meter: Meter) -> LookAlike
             return None
         known = await tokens.labels_of(connection, originals)
         # Their published symbols are known without an index.
-        known |= {one.address: _add_symbol(known[one.address], one.symbol) for one in listed}
+        known |= {one.address: _with_symbol(known[one.address], one.symbol) for one in listed}
         namesakes = []
         if index_cursor is not None:
             namesakes = await read_namesakes(connection, label.address, symbols, token_names)
@@ -80,7 +82,7 @@ async def find_look_alike(ctx: Context, label: Label, meter: Meter) -> LookAlike
     return _present(label, found, "older", "symbol" if original.by_symbol else "name", what)
 
 
-def _add_symbol(label: Label, symbol: str) -> Label:
+def _with_symbol(label: Label, symbol: str) -> Label:
     return Label(label.address, symbol, label.name, label.decimals, label.supply_raw)
 
 
@@ -113,8 +115,9 @@ def _describe(original: Label, what: str, by: str, is_equal: bool) -> str:
 
 
 async def _is_stock_token(ctx: Context, token: Address, meter: Meter) -> bool:
-    """Whether the token is a proxy with the code and the beacon of a listed stock token: then its symbol is
-    its issuer's. The slot alone proves nothing, as any contract can fill it. Raises NodeFault."""
+    """Whether the token is a proxy with the code and the beacon of the listed stock tokens, which all share
+    both: then its symbol is its issuer's. The slot alone proves nothing, as any contract can fill it. Raises
+    NodeFault."""
     if not ctx.stock_tokens:
         return False
     at = {"blockHash": ctx.heads.current().block.hash}

@@ -15,6 +15,7 @@ MAX_CHARACTERS = 200
 BELOW: dict[Unit, int] = {"eth": 10**12, "usd": 10**12, "%": 100}
 """A threshold must be below this number."""
 _SHOWN = 40
+"""Characters of a wrong word that an error shows."""
 _FORM = "A rule is <who> <verb> [over <n> eth|usd|%] [on <token>], for example: any buying over 1 eth"
 _WHO = "who acts (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
 _VERB = "a verb (buying, selling, launching, graduating, moving, draining or removing)"
@@ -59,7 +60,8 @@ _EXPECTED = {
     "_ON": '"on <token>"',
     "TOKEN": "a token's address (0x and 40 hex digits)",
 }
-"""The description of each expected terminal. Of terminals with the same meaning only the first is listed."""
+"""The description of each expected terminal. Of terminals that are only expected together, the first alone is
+listed."""
 
 
 def parse(text: str) -> Rule:
@@ -120,7 +122,9 @@ def _tokens(part: Tree[Token] | Token) -> list[Token]:
 def _expected_text(terminals: set[str]) -> str:
     phrases = [phrase for name, phrase in _EXPECTED.items() if name in terminals]
     if "SHARE" in terminals:
+        # Its phrase names eth and usd, too.
         phrases.remove(_EXPECTED["MONEY"])
+    # Where "on" may follow, the rule may also end; where nothing may, it must.
     if not phrases or "_ON" in terminals:
         phrases.append(_END)
     return " or ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))

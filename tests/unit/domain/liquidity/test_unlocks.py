@@ -25,7 +25,8 @@ AT_S = 1_795_874_400
 def test_it_says_when_how_much_and_by_whom(left_s: int, lead: str) -> None:
     unlock = describe_unlock(ComingUnlock(TOKEN, HOLDER, AT_S, 6_200, 1), AT_S - left_s)
     assert unlock == (
-        f"{lead}, on 28 Nov 2026 14:00 UTC, 62 % of the liquidity of {TOKEN} can be withdrawn by {HOLDER}."
+        f"{lead}, on 28 Nov 2026 14:00 UTC, 62 % of the active liquidity of a pool of {TOKEN} can "
+        f"be withdrawn by {HOLDER}."
     )
 
 

@@ -38,7 +38,10 @@ OWNER = "0x" + "0a" * 20
         (HolderShares(0, 0, True), ("mind", "What insiders hold is not known.")),
         (HolderShares(0, 0, True, deployer_bps=0), ("good", "Insiders hold 0.00 %.")),
         (HolderShares(None, 0, True), ("mind", "What insiders hold is not known.")),
-        (HolderShares(None, 0, True, deployer_bps=100), ("bad", "Of the supply, the deployer 1.00 % hold.")),
+        (
+            HolderShares(None, 0, True, deployer_bps=100),
+            ("bad", "What all insiders hold is not known; of them the deployer 1.00 %."),
+        ),
     ],
 )
 def test_insiders_are_good_only_where_all_is_known(shares: HolderShares, expected: tuple[str, str]) -> None:

@@ -33,7 +33,7 @@ READ = {
     "any launching over 0.000001 usd": Rule(Who("any"), "launching", Over("usd", 1)),
     "any buying over 0.000000000000000001 eth": Rule(Who("any"), "buying", Over("eth", 1)),
 }
-"""Each as it is kept."""
+"""Canonical texts, and the rule that each is."""
 SLOPPY = {
     "any buying over 5%": "any buying over 5 %",
     "any buying over 5eth": "any buying over 5 eth",
@@ -102,6 +102,7 @@ def test_a_rule_is_read_and_written_again(text: str) -> None:
 
 
 def test_nothing_of_the_parser_is_left_in_a_rule() -> None:
+    """Plain str, not the parser's Token, which is a str, too."""
     rule = parse(f"creator:{T} moving over 5 % on {T}")
     assert rule.over is not None
     left = (rule.who.kind, rule.who.address, rule.verb, rule.over.unit, rule.token)
@@ -143,7 +144,7 @@ def test_what_is_written_is_read_as_the_same_rule(rule: Rule) -> None:
 
 
 @given(st.sampled_from(("eth", "usd")), st.integers(0, BELOW["eth"] * 10**6 - 1))
-def test_every_threshold_fits_and_is_kept(unit: str, raw: int) -> None:
+def test_thresholds_of_six_decimals_are_read_exactly(unit: str, raw: int) -> None:
     text = f"creator:{T} graduating over {raw // 10**6}.{raw % 10**6:06d} {unit} on {T}"
     rule = parse(text)
     assert rule.over is not None
@@ -171,14 +172,14 @@ def test_any_text_is_a_rule_or_refused(text: str) -> None:
         assert rule is not None
         assert parse(rule.text()) == rule
         return
-    rows = re.fullmatch(r"At character (\d+): found [^\n]+, expected [^\n]+", fault.message)
+    place = re.fullmatch(r"At character (\d+): found [^\n]+, expected [^\n]+", fault.message)
     assert fault.code == "bad_input"
     assert fault.message.isprintable()
     assert len(fault.message) < 300
-    assert (rows is None) is (len(text) > MAX_CHARACTERS)
-    if rows is not None:
+    assert (place is None) is (len(text) > MAX_CHARACTERS)
+    if place is not None:
         # A word, or the end: never the space between.
-        rest = text[int(rows[1]) - 1 :]
+        rest = text[int(place[1]) - 1 :]
         assert not rest[:1].isspace()
         assert (rest == "") is (": found the end, " in fault.message)
 
