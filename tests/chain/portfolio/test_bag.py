@@ -279,6 +279,65 @@ async def test_a_token_that_turns_between_a_buy_and_the_first_run_alerts(bag: Ba
     assert "to danger (cannot_sell). " in row["text"]
 
 
+async def test_who_buys_or_watches_while_it_sells_again_is_told_that_it_shut(bag: Bag) -> None:
+    """Others were told before: a better verdict waits an hour, and the newcomers never saw a bad one."""
+    token = a_pool_token(bag, "zoo/pausable_owner.vy")
+    other = Wallet(bag.ground.rpc, bag.ground.built.contracts, "a later bag", eth=50)
+
+    async def shut(is_shut: bool) -> None:
+        bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", not is_shut)))
+        await bag.ctx.heads.refresh()
+
+    async def check_later(*more_s: int) -> None:
+        for added_s in more_s:
+            bag.later_s += added_s
+            await check(bag.now(), CheckParams(token))
+
+    async def told() -> list[int]:
+        rows = await bag.ctx.pool.fetch(
+            "SELECT account_id FROM accounts.alert WHERE verb = 'verdict' ORDER BY id"
+        )
+        return [row["account_id"] for row in rows]
+
+    accounts_made = []
+    async with bag.ctx.pool.acquire() as connection, connection.transaction():
+        for address in (other.address, "0x" + "ab" * 20):
+            made = await accounts.lock_account(
+                connection,
+                Address(address),
+                [f"mite-{address[2:6]}"],
+                _at(bag.ctx),
+                bag.ctx.heads.last_number(),
+            )
+            accounts_made.append(made.account)
+    await bag.checked(token)
+    assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
+    await shut(True)
+    await check_later(2, 11)
+    await bag.work()
+    first = bag.account.id
+    assert await told() == [first]
+    await shut(False)
+    await check_later(2)
+    assert other.buy(token, "weth", 3000, ETH // 10)
+    await watch_token(bag.now(), WalletParams(token), accounts_made[1])
+    await bag.follows()
+    # The chain's clock is not the service's.
+    await bag.ctx.pool.execute(
+        "UPDATE facts.position AS own SET last_s = $2 FROM facts.address AS wallet"
+        " WHERE wallet.id = own.wallet_id AND wallet.address = $1",
+        bytes.fromhex(other.address[2:]),
+        int(bag.now().now_s()) + 1,
+    )
+    await shut(True)
+    await check_later(2, 11)
+    await bag.work()
+    assert await told() == [first, *(account.id for account in accounts_made)]
+    await check_later(20)
+    await bag.work()
+    assert len(await told()) == 3
+
+
 async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None:
     token = a_pool_token(bag, "zoo/pausable_owner.vy")
     await bag.checked(token)

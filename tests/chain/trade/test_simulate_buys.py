@@ -166,6 +166,18 @@ async def test_two_good_tokens_lose_what_both_lose(ctx: Context, built: Built, w
     assert result.answer["sellBack"]["roundTripLossBps"] in (59, 60, 61)
 
 
+async def test_a_large_good_buy_hides_no_heavy_loss(ctx: Context, built: Built, wallet: Wallet) -> None:
+    good, bad = built.tokens["plain"], built.tokens["heavy_fee_on_buy"]
+    place = PoolSpec("weth", 3000)
+    large, small = steps_of(wallet, good, place, ETH // 10)[0], steps_of(wallet, bad, place, ETH // 100)[0]
+    for order in ((large, small), (small, large)):
+        result = await simulated(ctx, wallet.address, *order)
+        assert (result.code, result.level) == ("heavy_loss", "danger"), result.text
+        sell_back = result.answer["sellBack"]
+        assert sell_back["token"] == bad
+        assert sell_back["roundTripLossBps"] == pytest.approx(6023, abs=5)
+
+
 async def test_only_what_was_received_is_sold(ctx: Context, built: Built, wallet: Wallet) -> None:
     token = built.tokens["plain"]
     (step,) = steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10)

@@ -86,10 +86,8 @@ async def test_who_watches_is_alerted_once_a_day_before(index: Connection, groun
     (alert,) = await run(index)
     assert alert == (account, alert[1], UNLOCK_S)
     assert alert[1].startswith("In a day, on ")
-    assert (
-        f"60 % of the active liquidity of the pools of 2 locked positions of {HIGH} can be withdrawn by {BOB}."
-        in alert[1]
-    )
+    what = f"60 % of the active liquidity of the pools of 2 locked positions of {HIGH}"
+    assert f"{what} can be withdrawn by {BOB}." in alert[1]
     # Whoever reads it anew, the job starts over: it is told.
     await put_unlocks(index, HIGH, [locked(number=1, share_bps=5_000), locked(number=2)], 11)
     assert await run(index, NOW_S + 600) == [alert]

@@ -3,7 +3,7 @@
 Losses are in bps of what was spent, valued at the pinned block.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from types import MappingProxyType
@@ -293,6 +293,23 @@ NOT_EVERYWHERE = Missing(
     "token", "the gas of one request does not suffice to try the sell in every pool of the token"
 )
 """Also where other people's pools of the token use it up."""
+
+
+def split_cost(cost_wei: int, prices_wei: Sequence[int | None], backs_wei: Sequence[int]) -> tuple[int, ...]:
+    """Each token's share of what several tokens cost together, in proportion to their prices. ``prices_wei``:
+    what as many of each cost in a buy of its own; None: not known. Tokens without a price share what the
+    prices of the others leave, in proportion to what they bring back (``backs_wei``). A split by what comes
+    back alone would give all of them one loss, and hide a heavy one behind a large good buy."""
+    known_wei = sum(price_wei or 0 for price_wei in prices_wei)
+    if known_wei and None not in prices_wei:
+        return tuple(cost_wei * (price_wei or 0) // known_wei for price_wei in prices_wei)
+    rest_wei = max(0, cost_wei - known_wei)
+    brought_wei = sum(back for back, price in zip(backs_wei, prices_wei, strict=True) if price is None)
+    unpriced_wei = [rest_wei * back // brought_wei if brought_wei else rest_wei for back in backs_wei]
+    return tuple(
+        share if price is None else min(price, cost_wei)
+        for share, price in zip(unpriced_wei, prices_wei, strict=True)
+    )
 
 
 def _badness(code: str) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from roundtrip.domain.base.clock_age import age_s
@@ -106,13 +106,13 @@ def guard_source_id(token_number: int, verb: str) -> int:
 
 
 class BagHolding(NamedTuple):
-    """An account's wallet holds a token. ``is_given``: it bought none of it. ``last_s``: the block time of
-    its last trade in the token; None: it has none, or only watches the token."""
+    """An account's wallet holds a token. ``is_given``: it bought none of it. ``since``: the block time of
+    its last trade in the token, or when the account began to watch it; None: it has neither."""
 
     account_id: int
     token: Address
     is_given: bool
-    last_s: int | None = None
+    since: datetime | None = None
 
 
 def known_until(
@@ -124,8 +124,7 @@ def known_until(
     start = now - timedelta(seconds=guard.newcomer_s)
     until: dict[Address, datetime] = {}
     for holding in holdings:
-        traded = now if holding.last_s is None else datetime.fromtimestamp(holding.last_s, UTC)
-        until[holding.token] = max(start, min(traded, until.get(holding.token, now)))
+        until[holding.token] = max(start, min(holding.since or now, until.get(holding.token, now)))
     return until
 
 
@@ -286,3 +285,42 @@ def _agreed_level(standing: BagStanding, check: StoredLevel, guard: Guard) -> st
         return None
     # The milder change: a token that is danger in one check and warn in the next is at least warn.
     return min(first, check.level, key=lambda level: abs(_RANK[level] - old_rank))
+
+
+# --- who came since ---------------------------------------------------------------------------------
+
+
+def find_newcomers(
+    holdings: Iterable[BagHolding],
+    standings: Mapping[Address, BagStanding],
+    now: datetime,
+    guard: Guard = GUARD,
+) -> list[BagHolding]:
+    """Who traded a token, or began to watch it, within ``recovery_wait_s``, while its standing is worse than
+    ok. The standing is what others were told: it stays through a time in which the token sells again, and
+    who buys then knows better of it."""
+    start = now - timedelta(seconds=guard.recovery_wait_s)
+    newest: dict[tuple[int, Address], BagHolding] = {}
+    for holding in holdings:
+        standing, key = standings.get(holding.token), (holding.account_id, holding.token)
+        if standing is None or not _RANK[standing.level] or holding.since is None:
+            continue
+        known = newest.get(key)
+        if holding.since >= start and (known is None or known.since is None or holding.since > known.since):
+            newest[key] = holding
+    return list(newest.values())
+
+
+def judge_newcomer(since: datetime, checks: Iterable[StoredLevel]) -> VerdictTurn | None:
+    """The worse verdict to report to who knows the last of ``checks``, the oldest first, that was made before
+    ``since``; None: there is none."""
+    known = [check for check in checks if check.level in _RANK]
+    start = sum(check.at <= since for check in known) - 1
+    known = known[max(0, start) :]
+    standing = initial_standing(known[0]) if known else None
+    if standing is None:
+        return None
+    _, changes = apply_checks(standing, known[1:])
+    if not changes or _RANK[changes[-1].now.level] <= _RANK[standing.level]:
+        return None
+    return VerdictTurn(standing.level, standing.code, changes[-1].now)

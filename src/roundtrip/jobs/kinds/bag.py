@@ -17,8 +17,10 @@ from roundtrip.domain.watch.bag_guard import (
     BagStanding,
     VerdictTurn,
     apply_checks,
+    find_newcomers,
     guard_source_id,
     initial_standing,
+    judge_newcomer,
     known_until,
     order_checks,
 )
@@ -56,15 +58,17 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         tokens = sorted({holding.token for holding in holdings})
         before = await bags.read_standings(connection, tokens)
         standings, turns = await _apply_checks(connection, known_until(holdings, now), before)
-        reasons = {token: await _reason(connection, turn, ctx.policy) for token, turn in turns.items()}
+        late = await _judge_newcomers(connection, find_newcomers(holdings, standings, now), turns)
+        shown = [*turns.values(), *late.values()]
+        reasons = {turn.now.id: await _reason(connection, turn, ctx.policy) for turn in shown}
         unconfirmed = {token for token, standing in standings.items() if standing.next_level is not None}
         to_check = await _tokens_to_check(ctx, connection, holdings, unconfirmed, now)
     took_s = clock() - began_s
 
     async def effect(connection: Connection) -> None:
         await jobs.enqueue_many(connection, "recheck", to_check, DEEP, run_at=now)
-        if turns:
-            drafts = await _drafts(connection, turns, reasons)
+        if shown:
+            drafts = await _drafts(connection, turns, late, reasons)
             written = await alerts.put(connection, drafts, now)
             await deliveries.enqueue(connection, written, now)
         changed = {token: standing for token, standing in standings.items() if before.get(token) != standing}
@@ -97,6 +101,27 @@ async def _apply_checks(
     return standings, {token: turn for token, turn in turns.items() if turn.then_level != turn.now.level}
 
 
+async def _judge_newcomers(
+    connection: Connection, newcomers: Sequence[BagHolding], turns: Collection[Address]
+) -> dict[tuple[int, Address], VerdictTurn]:
+    """What to tell, by account and token, those who came while others knew of a worse verdict: their token
+    turned after they came. Whoever was told since is left out, and a token of ``turns``, of which all are."""
+    told = await bags.read_told(connection, newcomers, VERB) if newcomers else set()
+    came = [
+        (one.account_id, one.token, one.since)
+        for one in newcomers
+        if one.token not in turns and one.since is not None and (one.account_id, one.token) not in told
+    ]
+    first: dict[Address, datetime] = {}
+    for _, token, since in came:
+        first[token] = min(since, first.get(token, since))
+    checks = await bags.read_newest_checks(connection, first) if first else {}
+    judged = {
+        (account_id, token): judge_newcomer(since, checks.get(token, ())) for account_id, token, since in came
+    }
+    return {key: turn for key, turn in judged.items() if turn is not None}
+
+
 async def _reason(connection: Connection, turn: VerdictTurn, policy: Policy) -> str:
     """The verdict sentence of the check that shows the change; empty when it cannot be read any more."""
     document = await bags.document(connection, turn.now.id)
@@ -109,18 +134,24 @@ async def _reason(connection: Connection, turn: VerdictTurn, policy: Policy) -> 
 
 
 async def _drafts(
-    connection: Connection, turns: Mapping[Address, VerdictTurn], reasons: Mapping[Address, str]
+    connection: Connection,
+    turns: Mapping[Address, VerdictTurn],
+    late: Mapping[tuple[int, Address], VerdictTurn],
+    reasons: Mapping[int, str],
 ) -> list[Draft]:
-    """One row for each changed token and each account that holds it now or watches it."""
-    holders = await bags.holders_now(connection, list(turns))
-    watchers = await watches.watchers(connection, list(turns))
+    """One row for each changed token and each account that holds it now or watches it, and for each account
+    and token of ``late``."""
+    tokens = sorted({*turns, *(token for _, token in late)})
+    holders = await bags.holders_now(connection, tokens)
+    watchers = await watches.watchers(connection, tokens)
     drafts = []
-    for token in sorted(turns):
+    for token in tokens:
         numbers = {holder.account_id: holder.token_number for holder in holders.get(token, ())}
-        drafts += [
-            _draft(account_id, numbers.get(account_id), token, turns[token], reasons[token])
-            for account_id in sorted({*numbers, *watchers.get(token, ())})
-        ]
+        for account_id in sorted({*numbers, *watchers.get(token, ())}):
+            turn = turns.get(token) or late.get((account_id, token))
+            if turn is not None:
+                number = numbers.get(account_id)
+                drafts.append(_draft(account_id, number, token, turn, reasons[turn.now.id]))
     return drafts
 
 

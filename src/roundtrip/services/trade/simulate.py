@@ -36,6 +36,7 @@ from roundtrip.domain.trade.judge import (
     judge_exit,
     judge_trade,
     part_raw,
+    split_cost,
 )
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.check_run import try_sells
@@ -377,19 +378,35 @@ def _exits(
     checks: list[Evidence],
     sent_wei: int,
 ) -> tuple[ExitFinding, ...]:
-    """Judges each token with its share of the cost, in proportion to what it brings back. ``sent_wei``: the
-    part of the cost that goes elsewhere."""
+    """Judges each token with its share of the cost (``split_cost``). ``sent_wei``: the part of the cost that
+    goes elsewhere."""
     policy, shares = case.ctx.policy, [cost_wei] * len(sell_backs)
     if len(sell_backs) > 1 and cost_wei is not None:
-        received_wei = [
+        prices_wei = [
+            _price_wei(evidence, sell_back.brought.moved.raw, policy)
+            for sell_back, evidence in zip(sell_backs, checks, strict=True)
+        ]
+        backs_wei = [
             _back_wei(judge_exit(sell_back.exit(0), policy), sell_back, policy) for sell_back in sell_backs
         ]
-        total_wei = sum(received_wei)
-        shares = [cost_wei * received // total_wei if total_wei else cost_wei for received in received_wei]
+        shares = list(split_cost(cost_wei, prices_wei, backs_wei))
     return tuple(
         judge_exit(sell_back.exit(share, evidence, sent_wei * (share or 0) // (cost_wei or 1)), policy)
         for sell_back, share, evidence in zip(sell_backs, shares, checks, strict=True)
     )
+
+
+def _price_wei(check: Evidence, raw: int, policy: Policy) -> int | None:
+    """What the check's own buy paid for as much of the token, with what the token takes of a buy, in the pool
+    that decides; None: it bought none."""
+    judgement = judge(check, policy)
+    if judgement.best is None:
+        return None
+    bought = judgement.readings[judgement.best].bought
+    if bought is None or bought.received_raw <= 0:
+        return None
+    quote = check.venues[judgement.best].venue.quote
+    return quote_in_wei(bought.paid_raw * raw // bought.received_raw, quote, check.market)
 
 
 def _back_wei(finding: ExitFinding, sell_back: SellBackResult, policy: Policy) -> int:

@@ -291,13 +291,13 @@ WITH wallet AS MATERIALIZED (
         SELECT FROM facts.position_of(got.id, got.token_id) AS bought WHERE bought.held_raw > 0
     ) AND (SELECT sum(raw) FROM facts.moves_of(got.token_id, got.id)) >= {_LARGE_RAW}
 ), held AS (
-    SELECT wallet.account_id, traded.token_id, false AS is_given, traded.last_s
+    SELECT wallet.account_id, traded.token_id, false AS is_given, to_timestamp(traded.last_s) AS since
     FROM wallet CROSS JOIN LATERAL facts.newest_positions(wallet.id, $1::int, 1) AS traded
     UNION ALL SELECT account_id, token_id, true, NULL FROM (
         SELECT given.*, row_number() OVER (PARTITION BY account_id ORDER BY token_id DESC) AS place FROM given
     ) AS one WHERE place <= $2
 )
-SELECT account_id, address AS token, is_given, last_s
+SELECT account_id, address AS token, is_given, since
 FROM held JOIN facts.address AS address ON address.id = held.token_id
 ORDER BY address, account_id
 """  # noqa: S608
@@ -385,6 +385,59 @@ async def checks_after(
     for token, check in rows:
         checks.setdefault(token, []).append(check)
     return checks
+
+
+_NEWEST_CHECKS = """
+SELECT given.token, one.* FROM unnest($1::bytea[], $2::timestamptz[]) AS given (token, since)
+CROSS JOIN LATERAL (
+    (SELECT id, checked_at AS at, verdict_level AS level, verdict_code AS code, policy_version, deep
+    FROM facts.evidence WHERE token = given.token AND checked_at > given.since
+    ORDER BY id DESC LIMIT $3)
+    UNION ALL
+    (SELECT id, checked_at, verdict_level, verdict_code, policy_version, deep FROM facts.evidence
+    WHERE token = given.token AND verdict_level <> 'unknown' AND checked_at <= given.since
+    ORDER BY id DESC LIMIT 1)
+) AS one ORDER BY one.id
+"""
+_MAX_NEWEST = 200
+
+
+async def read_newest_checks(
+    connection: Connection, since: Mapping[Address, datetime]
+) -> dict[Address, list[StoredLevel]]:
+    """The last check of each token before its time whose verdict is not unknown, and the newest after it, the
+    oldest first."""
+    rows = await fetch(
+        connection,
+        tuple[Address, StoredLevel],
+        _NEWEST_CHECKS,
+        [as_bytes(token) for token in since],
+        list(since.values()),
+        _MAX_NEWEST,
+    )
+    checks: dict[Address, list[StoredLevel]] = {}
+    for token, check in rows:
+        checks.setdefault(token, []).append(check)
+    return checks
+
+
+async def read_told(
+    connection: Connection, holdings: Sequence[BagHolding], verb: str
+) -> set[tuple[int, Address]]:
+    """Account and token of those holdings whose account got an alert with this verb after its last trade."""
+    rows = await fetch(
+        connection,
+        tuple[int, Address],
+        "SELECT DISTINCT given.account_id, given.token"
+        " FROM unnest($1::bigint[], $2::bytea[], $3::timestamptz[]) AS given (account_id, token, since)"
+        " JOIN accounts.alert AS alert ON alert.account_id = given.account_id AND alert.token = given.token"
+        " AND alert.kind = 'bag_guard' AND alert.verb = $4 AND to_timestamp(alert.at_s) > given.since",
+        [holding.account_id for holding in holdings],
+        [as_bytes(holding.token) for holding in holdings],
+        [holding.since for holding in holdings],
+        verb,
+    )
+    return set(rows)
 
 
 async def checked_at(

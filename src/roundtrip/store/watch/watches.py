@@ -371,7 +371,8 @@ async def watched_by_accounts(connection: Connection) -> list[BagHolding]:
     return await fetch(
         connection,
         BagHolding,
-        "SELECT account_id, token, true AS is_given, NULL::int AS last_s FROM accounts.token_watch"
+        "SELECT account_id, token, true AS is_given, made_at AS since"
+        " FROM accounts.token_watch"
         " ORDER BY token, account_id",
     )
 

@@ -21,6 +21,7 @@ from roundtrip.domain.trade.judge import (
     judge_exit,
     judge_trade,
     level_of,
+    split_cost,
 )
 from roundtrip.domain.trade.text import sentence
 from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NO_MONEY, NODE, TOKEN, pieces_cell, sold
@@ -438,3 +439,21 @@ def test_a_loss_that_nobody_knows_is_said_and_not_passed_over() -> None:
 
 def test_a_trade_with_a_received_token_never_says_that_nothing_came() -> None:
     assert judge_trade(ran(), (of("ok"),), WalletChanges(True, False), POLICY).code == "ok"
+
+
+@pytest.mark.parametrize(
+    ("prices_wei", "backs_wei", "shares_wei"),
+    [
+        ((10, 100), (4, 99), (10, 100)),
+        ((20, 200), (4, 99), (10, 100)),
+        ((10, None), (4, 99), (10, 100)),
+        ((None, None), (30, 80), (30, 80)),
+        ((None, None), (0, 0), (110, 110)),
+        ((200, None), (4, 99), (110, 0)),
+        ((0, 0), (1, 1), (0, 0)),
+    ],
+)
+def test_each_of_several_tokens_has_its_own_share_of_the_cost(
+    prices_wei: tuple[int | None, ...], backs_wei: tuple[int, ...], shares_wei: tuple[int, ...]
+) -> None:
+    assert split_cost(110, prices_wei, backs_wei) == shares_wei

@@ -17,8 +17,10 @@ from roundtrip.domain.watch.bag_guard import (
     StoredLevel,
     VerdictTurn,
     apply_checks,
+    find_newcomers,
     guard_source_id,
     initial_standing,
+    judge_newcomer,
     known_until,
     order_checks,
     pool_matters,
@@ -233,14 +235,48 @@ def test_what_somebody_bought_is_no_gift() -> None:
 
 def test_holders_know_the_checks_until_the_first_of_them_traded_but_not_for_long() -> None:
     fresh, old, given, watched = (Address("0x" + f"{number:040x}") for number in range(4))
-    now_s = int(START.timestamp())
     held = [
-        BagHolding(1, fresh, False, now_s - 10),
-        BagHolding(2, fresh, False, now_s - 20),
-        BagHolding(1, old, False, now_s - 86_400),
+        BagHolding(1, fresh, False, START - timedelta(seconds=10)),
+        BagHolding(2, fresh, False, START - timedelta(seconds=20)),
+        BagHolding(1, old, False, START - timedelta(seconds=86_400)),
         BagHolding(1, given, True),
-        BagHolding(2, given, False, now_s - 5),
+        BagHolding(2, given, False, START - timedelta(seconds=5)),
         BagHolding(1, watched, True),
     ]
     ages_s = {token: (START - until).total_seconds() for token, until in known_until(held, START).items()}
     assert ages_s == {fresh: 20, old: GUARD.newcomer_s, given: 5, watched: 0}
+
+
+def test_newcomers_traded_or_began_to_watch_lately_a_token_whose_standing_is_bad() -> None:
+    good, bad, other = (Address("0x" + f"{number:040x}") for number in range(3))
+    bought = BagHolding(1, bad, False, START - timedelta(seconds=30))
+    held = [
+        bought,
+        BagHolding(1, bad, True, START - timedelta(seconds=60)),
+        BagHolding(2, bad, True, START - timedelta(seconds=HOUR_S)),
+        BagHolding(3, bad, False, START - timedelta(seconds=HOUR_S + 1)),
+        BagHolding(4, bad, True),
+        BagHolding(1, good, False, START),
+        BagHolding(1, other, False, START),
+    ]
+    standings = {good: known("ok"), bad: known("danger")}
+    assert find_newcomers(held, standings, START) == [bought, held[2]]
+
+
+@pytest.mark.parametrize(
+    ("checks", "levels"),
+    [
+        ([seen("danger", 0), seen("ok", 20), seen("danger", 40), seen("danger", 51)], ("ok", "danger")),
+        ([seen("danger", 0), seen("ok", 20), seen("danger", 40), seen("danger", 45)], None),
+        ([seen("ok", 0), seen("danger", 20), seen("danger", 40)], None),
+        ([seen("danger", 40), seen("ok", 60), seen("ok", 80)], None),
+        ([seen("ok", 40), seen("unknown", 45), seen("warn", 50), seen("warn", 60)], ("ok", "warn")),
+        ([seen("unknown", 0)], None),
+        ([], None),
+    ],
+)
+def test_a_newcomer_is_told_what_turned_since_the_check_that_it_knows(
+    checks: list[StoredLevel], levels: tuple[str, str] | None
+) -> None:
+    turn = judge_newcomer(START + timedelta(seconds=30), checks)
+    assert (None if turn is None else (turn.then_level, turn.now.level)) == levels
