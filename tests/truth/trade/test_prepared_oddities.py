@@ -92,6 +92,14 @@ async def test_a_token_whose_balances_change_is_no_trap(
     done = wallet.trade(trade, now_s(rpc) + 7)
     assert done.ok
     assert done.token_raw >= trade.min_raw
+    held_raw = wallet.tokens(token)
+    sell = await prepared(ctx, "sell", token, wallet.address, amount="all")
+    shrinks = source == "rebase_down" and step_s < 1200
+    assert (sell.spend_raw < held_raw) is shrinks
+    assert ("shrink by themselves" in sell.text) is shrinks
+    # A wallet takes its time to sign: all of it is there until the deadline.
+    back = wallet.trade(sell, now_s(rpc) + 1000)
+    assert (back.ok, back.money_raw >= sell.min_raw) == (True, True)
 
 
 async def test_a_token_that_wants_gas_left_is_sold_as_a_wallet_would(

@@ -290,6 +290,12 @@ def holder_pull_plan(place: VenuePlace, setting: Setting, environment: Environme
     return Plan(environment, (PlannedBlock(_BUY_DELAY_S, steps, payers),))
 
 
+def later_balance_plan(setting: Setting, environment: Environment, delay_s: int) -> Plan:
+    """The wallet's balance so much later."""
+    read = token_read("held-token", setting, environment, environment.buyer)
+    return Plan(environment, (PlannedBlock(delay_s, (read,), ((environment.reader, WEI_PER_ETH),)),))
+
+
 def pay_out_block(places: tuple[VenuePlace, ...], setting: Setting, environment: Environment) -> PlannedBlock:
     """Buy round: each candidate's own transfer of one unit, to read the token's revert reason on buys."""
     steps, payers = [], {}

@@ -53,11 +53,14 @@ def describe_unlock(unlock: ComingUnlock, now_s: int) -> str:
 
 
 def _format_time_left(left_s: int) -> str:
-    """The time that is left, rounded up to hours or days, an hour at least."""
-    hours = -(-left_s // _HOUR_S)
-    if hours > 24:
-        return f"In {format_count(-(-hours // 24), 'day')}"
-    return "In a day" if hours == 24 else f"In {format_count(max(hours, 1), 'hour')}"
+    """The time that is left: in minutes below an hour and in days from two of them on, both rounded down;
+    else in hours, to the nearest."""
+    if left_s < _HOUR_S:
+        return f"In {format_count(max(left_s // 60, 1), 'minute')}"
+    hours = (left_s + _HOUR_S // 2) // _HOUR_S
+    if hours >= 48:
+        return f"In {format_count(hours // 24, 'day')}"
+    return "In a day" if hours == 24 else f"In {format_count(hours, 'hour')}"
 
 
 LARGE_BPS, LARGE_BY_DEPLOYER_BPS = 1_000, 100

@@ -26,6 +26,7 @@ from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.check_run import try_sells
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, Pays, pays
+from roundtrip.venues import abi
 from roundtrip.venues.base import TradeTerms
 
 from . import trade_builder
@@ -451,6 +452,23 @@ async def find_pull_reason(check: BuyRoundResult, wallet: Address, meter: Meter)
         for result in results.values()
         if not isinstance(result, RefusedCall)
     )
+
+
+async def read_later_raw(check: BuyRoundResult, wallet: Address, delay_s: int, meter: Meter) -> int | None:
+    """What the wallet holds of the token so much later, if it does nothing: some balances shrink. None: the
+    token or the node does not say."""
+    places = [trial.place for trial in check.venues_to_sell_on()]
+    if not places:
+        return None
+    run = replace(check.run, meter=meter)
+    plan = probe_plans.later_balance_plan(run.setting, replace(run.environments[0], buyer=wallet), delay_s)
+    try:
+        _, results = await run.ask({}, {"later": (places[0], plan)})
+    except NodeFault:
+        return None
+    result = results["later"]
+    read = result.get("held-token") if isinstance(result, dict) else None
+    return None if read is None or not read.ok else abi.uint_at(read.data, 0)
 
 
 def _first_reason(refusals: Iterable[RefusedCall | Missing | None]) -> str | None:

@@ -104,7 +104,8 @@ def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class TradeBuilder:
     """A trade of one token by one wallet, with the data of both. ``second_route``: a sell in a v3 pool is
-    written through Permit2 and the Universal Router, because the usual router is refused."""
+    written through Permit2 and the Universal Router, because the usual router is refused. ``shrinks``: a sell
+    of all is of what the wallet still holds at the deadline, which is less than it holds now."""
 
     ctx: Context
     head: ChainHead
@@ -116,6 +117,7 @@ class TradeBuilder:
     decimals: int
     fund: bool = False
     second_route: bool = False
+    shrinks: bool = False
 
     def environment(self) -> Environment:
         """An environment like the next block, with the wallet as buyer."""

@@ -7,7 +7,7 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_about, format_amount, format_eth, format_percent
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Evidence, Missing
@@ -92,7 +92,14 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
         way = f" {trade_text.by_second_route(venue.traits.second_route)}" if builder.second_route else ""
         unknown = " What it sells has no known price, so we do not know what it loses."
         unknown = unknown if final.lost_bps is None else ""
-        return f"It goes through and brings {arrived}{less}{impact}.{way}{unknown}"
+        shrinks = ""
+        if builder.shrinks:
+            left_bps = final.done.written.amount_raw * BPS // builder.holdings.asset_raw
+            shrinks = (
+                " Balances of this token shrink by themselves: it sells what is left of yours in twenty "
+            )
+            shrinks += f"minutes, {format_percent(left_bps)} of it."
+        return f"It goes through and brings {arrived}{less}{impact}.{way}{unknown}{shrinks}"
     is_same = refused in (None, finding.code)
     if is_same:
         text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)

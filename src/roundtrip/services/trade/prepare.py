@@ -6,6 +6,7 @@ back. A sell that fails on every venue is rehearsed once more by the second rout
 holds no key and sends nothing.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Decimal, localcontext
 from typing import Annotated, Literal
@@ -34,6 +35,7 @@ from roundtrip.services.rehearsal.rehearsal import (
     completed_sells,
     decimals_of,
     paid_with,
+    read_later_raw,
     rehearse,
     rehearse_second_route,
     tradable,
@@ -257,7 +259,7 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     )
     builder = await _prepare_builder(ctx, "sell", token, wallet, False, meter)
     amount_raw = _sold_raw(builder, params, share)
-    rehearsals = await rehearse(builder, dict.fromkeys(tradable(builder.buy_round), amount_raw), meter)
+    builder, amount_raw, rehearsals = await _rehearse_sell(builder, amount_raw, meter)
     chosen = best_sell(builder, rehearsals)
     if isinstance(chosen, CallerFault):
         builder, rehearsals, chosen = await _sell_by_second_route(
@@ -266,6 +268,24 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     return _as_answered(
         builder, await final_run(builder, rehearsals, chosen, params.slippage_bps, meter), meter
     )
+
+
+async def _rehearse_sell(
+    builder: TradeBuilder, amount_raw: int, meter: Meter
+) -> tuple[TradeBuilder, int, Rehearsals]:
+    """The rehearsals. A sell of all that would no longer be there at the deadline is of what will be."""
+    venues, asking, beside = tradable(builder.buy_round), Meter(), Meter()
+    if amount_raw < builder.holdings.asset_raw:
+        return builder, amount_raw, await rehearse(builder, dict.fromkeys(venues, amount_raw), meter)
+    rehearsals, later_raw = await at_once(
+        rehearse(builder, dict.fromkeys(venues, amount_raw), asking),
+        read_later_raw(builder.buy_round, builder.wallet, VALID_S, beside),
+    )
+    meter.add(asking, beside)
+    if later_raw and later_raw < amount_raw:
+        builder, amount_raw = replace(builder, shrinks=True), later_raw
+        rehearsals = await rehearse(builder, dict.fromkeys(venues, amount_raw), meter)
+    return builder, amount_raw, rehearsals
 
 
 async def _sell_by_second_route(
