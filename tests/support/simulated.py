@@ -338,7 +338,8 @@ _CODE: dict[str, str] = {}
 
 def _compiled(source: str, folder: Path) -> str:
     if source not in _CODE:
-        path = folder / "odd.vy"
+        # A file is compiled once in a process, by its path.
+        path = folder / f"odd_{len(_CODE)}.vy"
         path.write_text(source)
         _CODE[source] = compile_contract(path)
     return _CODE[source]

@@ -65,6 +65,9 @@ def _unmet(finding: CrowdFinding, trader: PoolTrader, met: Met, environment: Env
     # Where no sale goes through soon after the buy, the difference shows later.
     wallets = [*soon, *(replace(one, after_s=finding.trade.wallet.after_s) for one in soon)]
     drawn = [one for one in map(trader.as_drawn, dict.fromkeys(wallets)) if one is not None]
+    if not drawn:
+        # Such as where no wallet can buy for as much as a check does.
+        drawn = [one for one in [trader.as_drawn(finding.trade.wallet)] if one is not None]
     text = "refused" if finding.refused else f"loses {finding.loss_bps} bps"
     claim = f"{finding.cause}: {text} ({finding.refusal}); {finding.trade}"
     if not drawn:

@@ -10,6 +10,7 @@ from roundtrip.chain.simulate.request import GAS_POOL_SPENT, Plan, join_plans, r
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import AnyLaunch, CrowdWallet, Missing, Probe, RefusedCall, VenueEvidence
+from roundtrip.domain.check.venue_code import tie_order
 
 from .buy_round import BuyRoundResult
 from .crowd import WHOLE_CROWD, most_parts, pool_gas
@@ -103,7 +104,8 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: Crowds) -> 
     The best venues have a simulation for each of the main wallet's sells, the others share them."""
     policy, groups = run.means.policy, list[SellPlans]()
     selling = [number for number, trial in enumerate(trials) if trial.main_size() is not None]
-    ranked = sorted(selling, key=lambda number: -bought_raw(trials[number]))
+    first = _find_likely_best(run, trials, selling)
+    ranked = sorted(selling, key=lambda number: (number != first, -bought_raw(trials[number])))
     for number in selling:
         trial, size = trials[number], trials[number].main_size()
         assert size is not None
@@ -138,6 +140,40 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: Crowds) -> 
         if isinstance(crowd, CrowdSells) and crowd.members:
             groups.append({sell: crowd_plan(run, trials[sell.venue], crowd)})
     return groups
+
+
+def _find_likely_best(run: CheckSession, trials: list[VenueTrial], selling: list[int]) -> int | None:
+    """The venue that is likely to decide: where a buy brings most, less the worst of the pool's fee both ways
+    and the price impact (as ``venue_code.rank_of``). Equal ones are in the order of ``best_venue``."""
+    policy = run.means.policy
+    venues = [VenueEvidence(trial.place.venue, trial.facts, trial.buys) for trial in trials]
+    order, scores = tie_order(venues, run.setting.market), dict[int, int]()
+    for number in selling:
+        venue = trials[number].place.venue
+        margin_bps = policy.rival_hook_margin_bps if venue.rival_hook() else 0
+        # A fee that a hook sets is not known.
+        fee_bps = 2 * venue.fee_pips * BPS // _PIPS if venue.fee_pips < _PIPS else 0
+        lost_bps = max(fee_bps, _read_impact_bps(trials[number])) + margin_bps
+        scores[number] = bought_raw(trials[number]) * (BPS - min(BPS, lost_bps))
+    least = max(scores.values(), default=0) * (BPS - 1) // BPS
+    near = [number for number in selling if scores[number] >= least]
+
+    def key(number: int) -> tuple[bool, int]:
+        return trials[number].place.venue.rival_hook(), order[number]
+
+    return min(near, key=key, default=None)
+
+
+def _read_impact_bps(trial: VenueTrial) -> int:
+    """How much less the judged buy brings for its money than the smallest one; 0: not known."""
+    size, small = trial.main_size(), trial.completed_buy("thousandth")
+    main = None if size is None else trial.completed_buy(size)
+    if main is None or small is None or not small.received_raw * main.paid_raw:
+        return 0
+    return max(0, BPS - BPS * main.received_raw * small.paid_raw // (small.received_raw * main.paid_raw))
+
+
+_PIPS = 1_000_000
 
 
 def _plan_crowds(run: CheckSession, trials: list[VenueTrial], crowds: Sellers) -> list[SellPlans]:
@@ -225,15 +261,20 @@ def find_sell_gas(run: CheckSession, trials: Sequence[VenueTrial], number: int, 
 
 
 def _limit_taken(run: CheckSession, trial: VenueTrial, result: PlanResult) -> int:
-    """The gas limit under which a sell of all of it succeeded; 0: under none, or under the lowest."""
+    """The gas limit under which a sell succeeded, or the one that covers what it used where it had a limit of
+    its own; 0: none did, or under the lowest."""
     if isinstance(result, Missing | RefusedCall):
         return 0
     ladder = run.environments[0].sell_gas_ladder or run.means.policy.sell_gas_ladder
     if trial.place.venue.rival_hook():
         ladder = tuple(dict.fromkeys(min(limit, run.means.policy.hook_gas_limit) for limit in ladder))
-    taken = (n for n in range(len(ladder)) if f"sell-{n}" in result and result[f"sell-{n}"].ok)
-    first = next(taken, 0)
-    return ladder[first] if first else 0
+    taken = [(n, sell) for n in range(len(ladder)) if (sell := result.get(f"sell-{n}")) and sell.ok]
+    if not taken:
+        return 0
+    first, sell = taken[0]
+    covering = next((n for n, limit in enumerate(ladder) if limit >= sell.gas_used), len(ladder) - 1)
+    most = max(first, covering)
+    return ladder[most] if most else 0
 
 
 async def send_groups(run: CheckSession, venues: list[VenueTrial], groups: list[SellPlans]) -> SellResults:

@@ -275,7 +275,7 @@ async def _rehearse_sell(
 ) -> tuple[TradeBuilder, int, Rehearsals]:
     """The rehearsals. A sell of all that would no longer be there at the deadline is of what will be."""
     venues, asking, beside = tradable(builder.buy_round), Meter(), Meter()
-    if amount_raw < builder.holdings.asset_raw:
+    if amount_raw != builder.holdings.asset_raw:
         return builder, amount_raw, await rehearse(builder, dict.fromkeys(venues, amount_raw), meter)
     rehearsals, later_raw = await at_once(
         rehearse(builder, dict.fromkeys(venues, amount_raw), asking),
