@@ -181,6 +181,11 @@ _REFLECTS_LITTLE = '{"on":{"reflected_bps":1},"pools":[[4,"eth",40757,1000,2400,
             '[4,"eth",5172,1000000,3000,60,""]]}',
             id="and where another pool brings more",
         ),
+        pytest.param(
+            '{"on":{"gas_burned":12000000,"max_sell_raw":246268656716417906811863},"pools":[[3,"usdg",100,70000000,'
+            '500,null,""],[3,"weth",500,20000,2400,null,""]]}',
+            id="a sale with too little gas shows no trap",
+        ),
     ],
 )
 async def test_what_was_judged_wrongly_once_is_judged_rightly(rpc: SyncRpc, built: Built, text: str) -> None:

@@ -94,21 +94,30 @@ def cheapest_of(
     first, then one of which it is not known, then one where the token takes so much that it is warned of, or
     the pool does, then the larger amount, and last the fixed order of equal ones.
     """
-    bought = {
-        number: reading.brought_raw for number, reading in enumerate(readings) if reading.status == "bought"
-    }
-    if not bought:
-        return None
-    equal_raw, order = max(bought.values()) * (BPS - 1), tie_order(venues, market)
+    order = tie_order(venues, market)
 
     def key(number: int) -> tuple[int, int, int]:
         sells = _sells(readings[number], policy)
         losses = parts(readings[number], policy).tax_bps, fee_like_bps(readings[number], policy)
         cheap = sum(loss_bps < policy.warn_loss_bps for loss_bps in losses)
         worst_first = 0 if sells is False else 2 + cheap if sells is True else 1
-        return worst_first, -bought[number], order[number]
+        return worst_first, -readings[number].brought_raw, order[number]
 
-    return min((number for number in bought if bought[number] * BPS >= equal_raw), key=key)
+    return min(_equally_cheap(readings), key=key, default=None)
+
+
+def may_be_cheapest(readings: Sequence[VenueReading], policy: Policy) -> list[int]:
+    """The venues, of those where a buy brings equally most, that take no sell as far as is known: each may be
+    the cheapest one when smaller sells were tried, too."""
+    return [number for number in _equally_cheap(readings) if _sells(readings[number], policy) is not True]
+
+
+def _equally_cheap(readings: Sequence[VenueReading]) -> list[int]:
+    bought = {
+        number: reading.brought_raw for number, reading in enumerate(readings) if reading.status == "bought"
+    }
+    equal_raw = max(bought.values(), default=0) * (BPS - 1)
+    return [number for number, raw in bought.items() if raw * BPS >= equal_raw]
 
 
 def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roundtrip.chain.simulate.request import Plan
-from roundtrip.domain.check.cross_exit import cheapest_of, is_tried_beside, loses_much
+from roundtrip.domain.check.cross_exit import cheapest_of, is_tried_beside, loses_much, may_be_cheapest
 from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, Size, VenueEvidence
 from roundtrip.domain.check.venue_code import best_venue, enough, needs_pieces, takes_sells, tie_order
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
@@ -46,8 +46,21 @@ async def run_isolation_round(bought: BuyRoundResult, sold: SellRoundResult) -> 
     isolated = _plan_isolation(sold, venues, bought.data.launch)
     if isolated:
         results = await send_groups(sold.run, sold.trials, [{sell: plan} for sell, plan in isolated.items()])
-        venues = replace(sold, results=sold.results | results).venues()
+        venues = _read_venues(replace(sold, results=sold.results | results), bought.data.launch)
     return read_evidence(bought, venues)
+
+
+def _read_venues(sold: SellRoundResult, launch: AnyLaunch | Missing | None) -> tuple[VenueEvidence, ...]:
+    """The venues, with the sells elsewhere of what the cheapest one brings, and of no other."""
+    venues, run = sold.venues(), sold.run
+    readings = [read_venue(venue, run.means.policy, launch) for venue in venues]
+    cheapest = cheapest_of(venues, readings, run.setting.market, run.means.policy)
+    kept = {
+        sell: result
+        for sell, result in sold.results.items()
+        if not isinstance(sell, CrossSell) or sell.cheapest == cheapest
+    }
+    return replace(sold, results=kept).venues()
 
 
 def _plan_isolation(
@@ -124,7 +137,8 @@ def _parts(crowds: Crowds, number: int, *of: CrowdOf) -> list[CrowdSells]:
 def _cross_plans(
     run: CheckSession, trials: list[VenueTrial], venues: Sequence[VenueEvidence], readings: list[VenueReading]
 ) -> SellPlans:
-    """Sells on every other venue of what the cheapest one brings, where that may not take it back."""
+    """Sells on every other venue of what the cheapest one brings, where that may not take it back; of each
+    that may turn out to be the cheapest."""
     cheapest = cheapest_of(venues, readings, run.setting.market, run.means.policy)
     if cheapest is None:
         return {}
@@ -135,10 +149,12 @@ def _cross_plans(
     )
     if is_fair and not differs:
         return {}
-    sizes: tuple[Size | None, ...] = (None, "large") if trials[cheapest].completed_buy("large") else (None,)
+    sizes: tuple[Size | None, ...] = (None, "large")
     return {
-        CrossSell(number, cheapest, size): cross_plan(run, trials[cheapest], trial, size)
+        CrossSell(number, first, size): cross_plan(run, trials[first], trial, size)
+        for first in dict.fromkeys([cheapest, *may_be_cheapest(readings, policy)])
         for number, trial in enumerate(trials)
-        if number != cheapest and trial.main_size() is not None
+        if number != first and trial.main_size() is not None
         for size in sizes
+        if size is None or trials[first].completed_buy(size)
     }
