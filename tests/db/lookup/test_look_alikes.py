@@ -213,4 +213,4 @@ async def test_of_two_that_are_not_counted_further_none_is_called_larger(looks: 
         )
     found = await looks.ask(NEW, "PEPE")
     assert found is not None
-    assert "an older token that at least 1,000 wallets traded, as they did this one." in found.text
+    assert "an older token; at least 1,000 wallets traded each of the two." in found.text
