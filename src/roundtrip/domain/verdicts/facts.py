@@ -125,7 +125,7 @@ def _describe_insiders(shares: HolderShares) -> TokenFact:
     if share_bps is None:
         if not parts:
             return _INSIDERS_UNKNOWN
-        # What is not known is no less than the parts that are.
+        # Insiders hold at least these parts.
         return TokenFact(
             "bad", f"What all insiders hold is not known; of them {' and '.join(parts)}.", "holders"
         )

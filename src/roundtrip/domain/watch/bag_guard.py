@@ -297,8 +297,8 @@ def find_newcomers(
     guard: Guard = GUARD,
 ) -> list[BagHolding]:
     """Who traded a token, or began to watch it, within ``recovery_wait_s``, while its standing is worse than
-    ok. The standing is what others were told: it stays through a time in which the token sells again, and
-    who buys then knows better of it."""
+    ok. The standing is what others were told. It stays while the token sells again, and who buys then may
+    know an ok check."""
     start = now - timedelta(seconds=guard.recovery_wait_s)
     newest: dict[tuple[int, Address], BagHolding] = {}
     for holding in holdings:
@@ -312,8 +312,8 @@ def find_newcomers(
 
 
 def judge_newcomer(since: datetime, checks: Iterable[StoredLevel]) -> VerdictTurn | None:
-    """The worse verdict to report to who knows the last of ``checks``, the oldest first, that was made before
-    ``since``; None: there is none."""
+    """The worse verdict to report to a newcomer, who is assumed to know the last check before ``since``.
+    None: there is none. ``checks``: the oldest first."""
     known = [check for check in checks if check.level in _RANK]
     start = sum(check.at <= since for check in known) - 1
     known = known[max(0, start) :]

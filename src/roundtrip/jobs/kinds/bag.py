@@ -104,9 +104,9 @@ async def _apply_checks(
 async def _judge_newcomers(
     connection: Connection, newcomers: Sequence[BagHolding], turns: Collection[Address]
 ) -> dict[tuple[int, Address], VerdictTurn]:
-    """What to tell, by account and token, those who came while others knew of a worse verdict: their token
-    turned after they came. Whoever was told since is left out, and a token of ``turns``, of which all are."""
-    told = await bags.read_told(connection, newcomers, VERB) if newcomers else set()
+    """The verdicts to report to newcomers alone, by account and token. Left out are those who got an alert
+    since they came, and the tokens of ``turns``: those alert every holder."""
+    told = await bags.read_told(connection, newcomers) if newcomers else set()
     came = [
         (one.account_id, one.token, one.since)
         for one in newcomers

@@ -707,6 +707,8 @@ CREATE TABLE accounts.alert (
     retracted_at timestamptz
 );
 CREATE INDEX alert_inbox ON accounts.alert (account_id, id DESC);
+-- Who was told of a verdict: found among however many alerts an account has.
+CREATE INDEX alert_verdict ON accounts.alert (account_id, token, at_s) WHERE kind = 'bag_guard' AND verb = 'verdict';
 CREATE INDEX alert_by_time ON accounts.alert (made_at);
 CREATE INDEX alert_by_block ON accounts.alert (block_number) WHERE retracted_at IS NULL;
 -- The same fact is told of once, whoever tries it how often.

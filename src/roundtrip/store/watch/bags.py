@@ -381,10 +381,7 @@ async def checks_after(
         [until[token] for token in seen_ids],
         MAX_CHECKS,
     )
-    checks: dict[Address, list[StoredLevel]] = {}
-    for token, check in rows:
-        checks.setdefault(token, []).append(check)
-    return checks
+    return _group_checks(rows)
 
 
 _NEWEST_CHECKS = """
@@ -415,27 +412,29 @@ async def read_newest_checks(
         list(since.values()),
         _MAX_NEWEST,
     )
+    return _group_checks(rows)
+
+
+def _group_checks(rows: Sequence[tuple[Address, StoredLevel]]) -> dict[Address, list[StoredLevel]]:
     checks: dict[Address, list[StoredLevel]] = {}
     for token, check in rows:
         checks.setdefault(token, []).append(check)
     return checks
 
 
-async def read_told(
-    connection: Connection, holdings: Sequence[BagHolding], verb: str
-) -> set[tuple[int, Address]]:
-    """Account and token of those holdings whose account got an alert with this verb after its last trade."""
+async def read_told(connection: Connection, holdings: Sequence[BagHolding]) -> set[tuple[int, Address]]:
+    """Account and token of the holdings whose account got an alert of a verdict after ``since``."""
     rows = await fetch(
         connection,
         tuple[int, Address],
         "SELECT DISTINCT given.account_id, given.token"
         " FROM unnest($1::bigint[], $2::bytea[], $3::timestamptz[]) AS given (account_id, token, since)"
         " JOIN accounts.alert AS alert ON alert.account_id = given.account_id AND alert.token = given.token"
-        " AND alert.kind = 'bag_guard' AND alert.verb = $4 AND to_timestamp(alert.at_s) > given.since",
+        " AND alert.kind = 'bag_guard' AND alert.verb = 'verdict'"
+        " AND alert.at_s > floor(extract(epoch FROM given.since))::int",
         [holding.account_id for holding in holdings],
         [as_bytes(holding.token) for holding in holdings],
         [holding.since for holding in holdings],
-        verb,
     )
     return set(rows)
 
