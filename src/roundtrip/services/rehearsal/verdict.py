@@ -96,9 +96,9 @@ def sentence(builder: TradeBuilder, final: FinalRun, checked: ShortCheck, refuse
         if builder.shrinks:
             left_bps = final.done.written.amount_raw * BPS // builder.holdings.asset_raw
             shrinks = (
-                " Balances of this token shrink by themselves: it sells what is left of yours in twenty "
+                " Balances of this token shrink by themselves: it sells what your wallet still holds in "
+                f"twenty minutes, {format_percent(left_bps)} of what it holds now."
             )
-            shrinks += f"minutes, {format_percent(left_bps)} of it."
         return f"It goes through and brings {arrived}{less}{impact}.{way}{unknown}{shrinks}"
     is_same = refused in (None, finding.code)
     if is_same:
