@@ -1,8 +1,12 @@
 """Measures a check: cold and warm, the node's share, what it asks of a node; warm against a constant route.
 
     python -m bench.check [--cold 300] [--warm 20000] [--beside OTHER/src]
+    python -m bench.check --replay 40 [--beside OTHER/src]
 
-With ``--beside`` only cold checks are measured, of this code and of another checkout's, in turns.
+With ``--beside`` only cold checks are measured, of this code and of another checkout's, in turns. With
+``--replay`` the processor time of cold checks whose node answers from a recording (``replayed_check``), so
+many of each, and the node's own processor time for their requests. A busy machine moves these figures least:
+the tenth that was fastest is shown.
 
 Prints medians and 95th percentiles; compare the ratios: machines are noisy. Everything runs on loopback,
 against a local chain that makes ten blocks a second.
@@ -21,9 +25,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import uvloop
@@ -43,13 +48,14 @@ from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, put_token
-from roundtrip_development.devnet.node import NodeOptions
+from roundtrip_development.devnet.node import NodeOptions, RunningNode
 from roundtrip_development.devnet.stories import PoolPlan, Story
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 
 from .figures import SIDE_BY_SIDE, Table, beside, keep
 from .serving import serving
-from .timing import Times
+from .timing import WARM_UPS, Times
+from .watched import cpu_s
 
 PROJECT = Path(__file__).resolve().parents[1]
 STORIES = ("plain", "usdg_pool", "two_pools", "owner_only_sell", "six_decimals", "curve", "graduated")
@@ -274,6 +280,99 @@ def measure_beside(other: Path, cold_checks: int, rounds: int = 3) -> None:
             subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, cwd=PROJECT, check=True)
 
 
+class ReplayedSide:
+    """A process that replays checks with the code of one checkout. ``source``: its ``src``."""
+
+    def __init__(self, name: str, source: Path, url: str, built: world.Built) -> None:
+        paths = os.pathsep.join(map(str, (source.resolve(), PROJECT)))
+        command = [sys.executable, "-m", "bench.replayed_check", url, json.dumps(built.contracts)]
+        self.name = name
+        self.process = subprocess.Popen(
+            command, env={**os.environ, "PYTHONPATH": paths}, cwd=PROJECT, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        while self._read_line() != "ready":
+            pass
+
+    def ask(self, what: str, token: str) -> Any:
+        """Sends one line; returns the answer. Raises RuntimeError: the process ended."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{what} {token}\n")
+        self.process.stdin.flush()
+        while not (line := self._read_line()).startswith(("{", "[")) or '"event"' in line:
+            pass
+        return json.loads(line)
+
+    def _read_line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the replay of {self.name} ended")
+        return line.rstrip()
+
+    def end(self) -> None:
+        """Closes its input, and waits until it has ended."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(60)
+
+
+def replay(sides: list[ReplayedSide], node: RunningNode, tokens: Mapping[str, str], runs: int) -> None:
+    """Prints for each token the processor time of a replayed check and of the node, by side, in turns."""
+    for name, token in tokens.items():
+        own_ms: dict[str, list[float]] = {side.name: [] for side in sides}
+        verdicts = {}
+        for _ in range(runs + WARM_UPS):
+            for side in sides:
+                answer = side.ask("check", token)
+                verdicts[side.name] = answer["verdict"]
+                if not answer["missed"]:
+                    own_ms[side.name].append(answer["ms"])
+        bodies = {side.name: [body.encode() for body in side.ask("bodies", token)] for side in sides}
+        node_ms = _node_processor_ms(node, bodies, runs)
+        first = sides[0].name
+        for side in sides:
+            fastest, at_node = _tenth(own_ms[side.name]), node_ms[side.name]
+            print(
+                f"{name:12} {side.name:6} {verdicts[side.name]:12} {fastest:7.2f} ms"
+                f" {_tenth(own_ms[first]) / fastest:6.2f}   node {at_node:7.2f} ms"
+                f" {node_ms[first] / at_node:6.2f}   {len(own_ms[side.name])} replayed",
+                flush=True,
+            )
+
+
+def _tenth(times_ms: list[float]) -> float:
+    return sorted(times_ms)[len(times_ms) // 10]
+
+
+def _node_processor_ms(node: RunningNode, bodies: Mapping[str, list[bytes]], runs: int) -> dict[str, float]:
+    """By side, the node's processor time for the requests of one check: the mean, because the system counts
+    it in hundredths of a second."""
+    spent_s = dict.fromkeys(bodies, 0.0)
+    for _ in range(runs):
+        for name, requests in bodies.items():
+            before_s = cpu_s(node.pid)
+            bare_ms(node.url, requests)
+            spent_s[name] += cpu_s(node.pid) - before_s
+    return {name: seconds * 1000 / runs for name, seconds in spent_s.items()}
+
+
+def measure_replayed(beside: Path | None, runs: int) -> None:
+    """Replays checks of this code, and of another checkout's. Ratios are this one's to the other's."""
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
+    built = world.build(places, print)
+    with world.start_world(places, built, NodeOptions(state=built.state)) as node:
+        _, eight = put_tokens(node.url, built)
+        tokens = {name: built.tokens[key] for name, key in COUNTED.items()} | {"eight pools": eight}
+        sources = {"this": PROJECT / "src"} | ({} if beside is None else {"other": beside})
+        sides = [ReplayedSide(name, source, node.url, built) for name, source in sources.items()]
+        try:
+            replay(sides, node, tokens, runs)
+        finally:
+            for side in sides:
+                side.end()
+
+
 def main() -> None:
     """Builds or finds the local chain, starts it, measures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -281,7 +380,11 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=20_000)
     parser.add_argument("--beside", type=Path, help="src of another checkout")
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--replay", type=int, default=0, help="so many replayed checks of each sort")
     asked = parser.parse_args()
+    if asked.replay:
+        measure_replayed(asked.beside, asked.replay)
+        return
     if asked.beside is not None:
         measure_beside(asked.beside, asked.cold)
         return
