@@ -2,6 +2,7 @@
 fixed shapes need. Words are hex digits without ``0x``."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import sha3
 
@@ -34,6 +35,7 @@ def selector(signature: str) -> str:
     return "0x" + keccak(signature.encode()).hex()[:8]
 
 
+@lru_cache(maxsize=_MAX_REMEMBERED)
 def word(value: int | str | bool) -> str:
     """One argument as 64 hex digits: an integer (two's complement below zero) or an address."""
     if isinstance(value, str):

@@ -5,7 +5,9 @@ The seller is an account that holds the tokens, or a wallet whose balance is wri
 are read in a simulation of their own, at the second of the sell: a token may notice balance queries."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from roundtrip.chain.simulate import legs, outcomes
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
@@ -99,10 +101,10 @@ def sell_plan(place: VenuePlace, setting: Setting, seller: Seller, fund: bool) -
     nonces = () if seller.slot is None else ((wallet, env.nonce),)
     repeated = () if seller.slot is not None else _repeat_approvals(sell_block.steps)
     all_steps = (*swept, *sell_block.steps, *repeated)
-    first_block = replace(
+    first_block = structs.replace(
         sell_block, delay_s=_NEXT_BLOCK_S, steps=all_steps, balances=balances, nonces=nonces
     )
-    return Plan(env, (replace(first_block, storage=seller.storage_given()), *rest))
+    return Plan(env, (structs.replace(first_block, storage=seller.storage_given()), *rest))
 
 
 def read_sell(results: Results | Missing, place: VenuePlace, seller: Seller, held_raw: int) -> CellOutcome:
@@ -181,7 +183,7 @@ def _repeat_approvals(steps: Iterable[SimulatedStep]) -> list[SimulatedStep]:
     """The approvals among the steps once more, with as little gas as wallets send: a token may require one or
     the other. If the second is refused, the first one stands."""
     return [
-        replace(step, label=f"again-{step.label}", gas_limit=_LOW_APPROVE_GAS)
+        structs.replace(step, label=f"again-{step.label}", gas_limit=_LOW_APPROVE_GAS)
         for step in steps
         if step.label.startswith("approve-")
     ]
@@ -212,8 +214,8 @@ def _given_blocks(
         approvals, sells = legs.sell_steps(place, setting, env, wallet, seller.amount_raw, limits)
         held = legs.quote_read("held", place, setting, env, wallet)
         after = legs.token_read("after-token", setting, env, wallet)
-        early += [replace(step, label=name + step.label) for step in approvals]
-        late += [replace(step, label=name + step.label) for step in (held, *sells, after)]
+        early += [structs.replace(step, label=name + step.label) for step in approvals]
+        late += [structs.replace(step, label=name + step.label) for step in (held, *sells, after)]
     balances = tuple((seller.wallet(), 2 * gas_float(setting.policy, env)) for seller in sellers)
     storage = tuple(word for seller in sellers for word in seller.storage_given())
     return [

@@ -6,6 +6,8 @@ No wallet is given tokens. Eth is given only to a holder with too little for gas
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from roundtrip.chain.owner.owner_plans import OwnerProbeSell
 from roundtrip.chain.simulate import legs, outcomes
 from roundtrip.chain.simulate.legs import (
@@ -140,7 +142,9 @@ def _sell_plan(sell: OwnerProbeSell, holder: PinnedHolder, start: SellStart, sta
         rest += [_later(block) for block in exit_blocks(until_day_s, start_later.held_raw)]
     least_wei = gas_float(setting.policy, env)
     if holder.wei is None or holder.wei < 2 * least_wei:
-        sell_block = replace(sell_block, balances=(*sell_block.balances, (holder.address, 2 * least_wei)))
+        sell_block = structs.replace(
+            sell_block, balances=(*sell_block.balances, (holder.address, 2 * least_wei))
+        )
     return Plan(probe_plan.environment, (probe_plan.blocks[0], sell_block, *rest))
 
 
@@ -152,8 +156,8 @@ _LATER = "later-"
 
 
 def _later(block: PlannedBlock) -> PlannedBlock:
-    steps = tuple(replace(step, label=_LATER + step.label) for step in block.steps)
-    return replace(block, steps=steps)
+    steps = tuple(structs.replace(step, label=_LATER + step.label) for step in block.steps)
+    return structs.replace(block, steps=steps)
 
 
 def read_sell(

@@ -20,8 +20,7 @@ from .request import Results, StepResult
 _DECODER = msgspec.json.Decoder(list[UnverifiedLog])
 
 
-@dataclass(frozen=True, slots=True)
-class VenueAmounts:
+class VenueAmounts(msgspec.Struct, frozen=True):
     """What the venue itself says of a trade: ``token_raw`` and ``quote_raw`` that it gave or took, and its
     own fee, where each swap has another."""
 
@@ -125,8 +124,8 @@ def read_trade(
         return Missing("node", "a balance of the money side could not be read")
     if left is None:
         return Missing("token", "the token does not return balances")
-    buys_made = _buys(results, trader)
-    given = _given_raw(buys_made, trader)
+    bought = _amounts(_buys(results, trader), trader)
+    given = sum(amount.token_raw for amount in bought)
     sells = [results[f"{trader.label}-sell-{number}"] for number in range(len(amounts_raw))]
     sold = [raw for raw, sell in zip(amounts_raw, sells, strict=True) if sell.ok]
     failed = next((sell for sell in sells if not sell.ok), None)
@@ -146,7 +145,7 @@ def read_trade(
         taken_raw=sum(amount.token_raw for amount in known),
         paid_raw=sum(amount.quote_raw for amount in known),
         back_raw=after - before + (gas_wei if trader.place.pays_eth() else 0),
-        pool_bps=_pool_bps(_amounts(buys_made, trader), known),
+        pool_bps=_pool_bps(bought, known),
     )
 
 

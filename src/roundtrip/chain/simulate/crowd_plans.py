@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import msgspec
+from msgspec import structs
+
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.domain.check.evidence import CompletedBuy, CrowdWallet, Environment, Size
@@ -59,8 +62,7 @@ class Member:
         return "alone" if self.number < 0 else f"m{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class CrowdTrader:
+class CrowdTrader(msgspec.Struct, frozen=True):
     """Where and how a wallet trades; ``label`` opens the labels of its steps."""
 
     place: VenuePlace
@@ -209,7 +211,7 @@ def crowd_sell_plan(
         trader = CrowdTrader(place, setting, environment, member.wallet, member.label())
         at = [last_s + wait_s for wait_s in sell_waits(member, members, setting.policy)]
         raws = sell_amounts(member, members, setting.policy)
-        *approving, _ = sell_calls(trader, sum(raws))
+        *approving, whole_sell = sell_calls(trader, sum(raws))
         limit = max(setting.policy.approve_gas_limit, bought.approve_gas * 3 // 2)
         approvals[earlier[at[0]]] += [
             trader.step(f"approve-{n}", call, limit) for n, call in enumerate(approving)
@@ -218,7 +220,8 @@ def crowd_sell_plan(
             name = f"sell-{number}"
             reads = [] if number else [_quote_read(trader, "before")]
             last = [_quote_read(trader, "after"), _token_read(trader)] if number == len(raws) - 1 else []
-            sell = trader.step(name, sell_calls(trader, raw)[-1], member.sell_gas)
+            call = whole_sell if len(raws) == 1 else sell_calls(trader, raw)[-1]
+            sell = trader.step(name, call, member.sell_gas)
             sells[moment] += [*reads, sell, *last]
     tail = blocks[-1]
     blocks[-1] = PlannedBlock(tail.delay_s, (*tail.steps, *approvals[0]))
@@ -319,11 +322,11 @@ def isolated_plan(
     trader = CrowdTrader(place, setting, environment, seller.wallet, seller.label())
     funded = replace(seller, sell_gas=len(attempts) * seller.sell_gas)
     own, again, *_ = crowd_buy_blocks(place, setting, environment, [funded])
-    first = replace(own, delay_s=_BLOCK_S, steps=(*steps, *own.steps))
-    first = replace(first, balances=(*first.balances, (reader, WEI_PER_ETH)))
+    first = structs.replace(own, delay_s=_BLOCK_S, steps=(*steps, *own.steps))
+    first = structs.replace(first, balances=(*first.balances, (reader, WEI_PER_ETH)))
     second, *between, last = crowd_buy_blocks(place, setting, environment, others)
-    second = replace(second, steps=(*again.steps, *second.steps))
-    last = replace(last, steps=(*last.steps, *_approvals(trader, attempts, 0)))
+    second = structs.replace(second, steps=(*again.steps, *second.steps))
+    last = structs.replace(last, steps=(*last.steps, *_approvals(trader, attempts, 0)))
     sells = _sell_blocks(place, setting, environment, others if others_sell else ())
     plan, passed_s = [first, second, *between, last, *sells], _BLOCK_S * len(sells)
     for number, attempt in enumerate(attempts):
@@ -382,7 +385,7 @@ def company_plan(
     *blocks, last = crowd_buy_blocks(place, setting, environment, funded)
     traders = {member: company_trader(place, setting, environment, member) for member in sellers}
     approving = [step for member, trader in traders.items() for step in _approvals(trader, tries[member], 0)]
-    plan = [first, *blocks, replace(last, steps=(*last.steps, *approving))]
+    plan = [first, *blocks, structs.replace(last, steps=(*last.steps, *approving))]
     passed_s = 0
     for number in range(max(map(len, tries.values()))):
         for member, trader in traders.items():

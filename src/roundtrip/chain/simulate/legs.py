@@ -7,6 +7,8 @@ quote side is read in wei for venues paid in eth, else in the quote's units.
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 
+from msgspec import structs
+
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import Quote, Venue
@@ -186,7 +188,7 @@ def _add_other_buys(
         steps += _other_buy(place, setting, environment, other, f"company-{number}", half_raw, limit)
     budget_wei = size_wei("probe", setting.policy) + 2 * environment.gas_float_wei
     balances = tuple((other, budget_wei + gas_float(setting.policy, environment)) for other in others)
-    return replace(block, steps=(*steps, *block.steps), balances=(*block.balances, *balances))
+    return structs.replace(block, steps=(*steps, *block.steps), balances=(*block.balances, *balances))
 
 
 def _other_buy(
@@ -400,20 +402,19 @@ def quote_read(
     moment: str, place: VenuePlace, setting: Setting, environment: Environment, of: Address
 ) -> SimulatedStep:
     """Reads the wallet's balance of what the venue pays."""
-    return reads(moment, place, setting, environment, of)[0]
+    if place.pays_eth():
+        quote = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, of))
+    else:
+        quote = Call(place.venue.quote_address, abi.call(erc20.BALANCE_OF, of))
+    return SimulatedStep(f"{moment}-quote", environment.reader, quote, setting.policy.read_gas_limit)
 
 
 def reads(
     moment: str, place: VenuePlace, setting: Setting, environment: Environment, of: Address
 ) -> list[SimulatedStep]:
     """Reads the wallet's balances of what the venue pays and of the token."""
-    contracts = setting.contracts
-    if place.pays_eth():
-        quote = Call(contracts.multicall3, abi.call(GET_ETH_BALANCE, of))
-    else:
-        quote = Call(place.venue.quote_address, abi.call(erc20.BALANCE_OF, of))
     return [
-        SimulatedStep(f"{moment}-quote", environment.reader, quote, setting.policy.read_gas_limit),
+        quote_read(moment, place, setting, environment, of),
         token_read(f"{moment}-token", setting, environment, of),
     ]
 

@@ -5,6 +5,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.check.evidence import CompletedBuy, Environment, Probe, Size
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
@@ -116,13 +118,13 @@ def traded_before_plan(
     trips = (
         (0, first.blocks, "first "),
         (policy.hour_s, (*second.blocks, PlannedBlock(policy.later_s, (step,))), "second "),
-        (policy.day_s, (*others, replace(end, steps=(*sells, after))), ""),
+        (policy.day_s, (*others, structs.replace(end, steps=(*sells, after))), ""),
     )
     blocks: list[PlannedBlock] = []
     for wait_s, (buy, *rest), name in trips:
         if blocks:
             # The wallet's nonce counts on.
-            buy = replace(buy, delay_s=wait_s, nonces=())
+            buy = structs.replace(buy, delay_s=wait_s, nonces=())
         blocks += (_without_reads(block, name) if name else block for block in (buy, *rest))
     return Plan(environment, tuple(blocks))
 
@@ -135,7 +137,9 @@ would stay higher than the main wallet met it."""
 def _without_reads(block: PlannedBlock, name: str) -> PlannedBlock:
     """The block without its reads of balances, ``name`` before its labels."""
     steps = (step for step in block.steps if not step.label.endswith(("-quote", "-token")))
-    return replace(block, steps=tuple(replace(step, label=name + step.label) for step in steps))
+    return structs.replace(
+        block, steps=tuple(structs.replace(step, label=name + step.label) for step in steps)
+    )
 
 
 def measured_wallet(environment: Environment, probe: Probe) -> Environment:
@@ -184,7 +188,7 @@ def trade_plan(
     sell_block, *rest = exit_blocks(sell_at or place, setting, environment, probe, held_raw, place)
     if between is None:
         return Plan(environment, (first, sell_block, *rest))
-    later = replace(sell_block, delay_s=max(1, sell_block.delay_s - between.delay_s))
+    later = structs.replace(sell_block, delay_s=max(1, sell_block.delay_s - between.delay_s))
     return Plan(environment, (first, between, later, *rest))
 
 

@@ -5,10 +5,11 @@ Every block and call states number, time, gas, fees and coinbase: nodes differ i
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import CallError, Dialect, SimulatedBlock, SimulatedCall, SimulatedCallAnswer
@@ -22,8 +23,7 @@ from .number_copies import NumberCopies
 from .revert_reason import reason_in
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedStep:
+class SimulatedStep(msgspec.Struct, frozen=True):
     """One call of a simulation. ``label`` is unique in its plan. ``gas_limit`` is for its execution: the fee
     for its data is added, but for a limit that has it within (``includes_data_fee``), as a wallet's own has.
     ``tip_wei`` None: the environment's."""
@@ -42,8 +42,7 @@ class SimulatedStep:
         return self.gas_limit + dialect.data_fee.gas(self.call.data, base_fee_wei)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedBlock:
+class PlannedBlock(msgspec.Struct, frozen=True):
     """A block ``delay_s`` seconds after the one before it, and the calls in it.
 
     ``balances`` (wei), ``nonces``, ``storage`` (contract, key, word) and ``codes`` (``0x`` hex) are set
@@ -77,7 +76,9 @@ def join_plans(plans: Mapping[str, Plan]) -> Plan:
     """One simulation of several plans, one after the other, in the first one's environment. The name of its
     plan opens every label (``results_of``)."""
     blocks = tuple(
-        replace(block, steps=tuple(replace(step, label=f"{name}/{step.label}") for step in block.steps))
+        structs.replace(
+            block, steps=tuple(structs.replace(step, label=f"{name}/{step.label}") for step in block.steps)
+        )
         for name, plan in plans.items()
         for block in plan.blocks
     )
@@ -99,8 +100,7 @@ def merge_blocks(blocks: Iterable[PlannedBlock]) -> PlannedBlock:
     return first
 
 
-@dataclass(frozen=True, slots=True)
-class StepResult:
+class StepResult(msgspec.Struct, frozen=True):
     """The result of one call. ``data``: its return or revert data."""
 
     ok: bool

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec import structs
 
 from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes
 from roundtrip.domain.base.errors import NodeFault
@@ -80,7 +81,7 @@ def with_code_read(block: PlannedBlock, token: Address, env: Environment, policy
     at = Address("0x" + abi.keccak(bytes.fromhex(env.reader[2:]) + b"code")[12:].hex())
     call = Call(at, "0x" + token[2:].rjust(64, "0"))
     step = SimulatedStep("code", env.reader, call, policy.read_gas_limit)
-    return replace(block, steps=(*block.steps, step), codes=(*block.codes, (at, _CODE_READER)))
+    return structs.replace(block, steps=(*block.steps, step), codes=(*block.codes, (at, _CODE_READER)))
 
 
 def read_simulated_code(results: Results | Missing) -> bytes | Missing:

@@ -7,6 +7,8 @@ Balances and allowances decide; a separate wallet reads them before and after.
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from msgspec import structs
+
 from roundtrip.chain.simulate.legs import (
     GET_ETH_BALANCE,
     Setting,
@@ -417,7 +419,7 @@ def after_plan(
         if sweep is None or sweep.to == wallet_calls.wallet
         else (SimulatedStep("sweep", environment.reader, sweep, limit),)
     )
-    after = replace(
+    after = structs.replace(
         after, steps=(*sweep_steps, *after.steps), balances=(*after.balances, *_later_balance(wallet_calls))
     )
     return Plan(environment, (first, *opened, after, *rest))

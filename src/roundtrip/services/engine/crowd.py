@@ -5,6 +5,8 @@ else."""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.dialect import GAS_POOL
@@ -425,7 +427,7 @@ def crowd_blocks(
     env, setting = run.environments[0], run.setting
     members = [_buyer(run, place, number, wallet) for number, wallet in enumerate(wallets)]
     *blocks, last = crowd_plans.crowd_buy_blocks(place, setting, env, members)
-    return [*blocks, replace(last, steps=last.steps + crowd_plans.held_reads(setting, env, members))]
+    return [*blocks, structs.replace(last, steps=last.steps + crowd_plans.held_reads(setting, env, members))]
 
 
 def _buyer(run: CheckSession, place: VenuePlace, number: int, wallet: CrowdWallet) -> Member:

@@ -1,6 +1,6 @@
 """The simulation of the buy round that reads the token's facts and makes the buys beside the main ones."""
 
-from dataclasses import replace
+from msgspec import structs
 
 from roundtrip.chain.simulate import legs, probe_plans, token_facts
 from roundtrip.chain.simulate.legs import VenuePlace
@@ -43,7 +43,7 @@ async def ask_facts_in_parts(run: CheckSession, places: tuple[VenuePlace, ...]) 
     reads = token_facts.with_code_read(plan.blocks[0], run.token, env, run.means.policy)
     blocks = [reads, *([probe_plans.pay_out_block(places, setting, env)] if places else [])]
     plans = [
-        Plan(env, (replace(block, steps=block.steps[at : at + _FACTS_A_REQUEST]),))
+        Plan(env, (structs.replace(block, steps=block.steps[at : at + _FACTS_A_REQUEST]),))
         for block in blocks
         for at in range(0, len(block.steps), _FACTS_A_REQUEST)
     ]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from roundtrip.chain.simulate.crowd_outcomes import (
     MemberBuys,
@@ -84,7 +85,7 @@ def test_a_token_above_its_quote_is_read_the_other_way_round() -> None:
     assert above.venue.pool is not None
     log = swap_log(WETH, 1, 1)._replace(address=above.venue.pool)
     data = (10**17).to_bytes(32, "big") + (-9).to_bytes(32, "big", signed=True) + log.data[64:]
-    result = replace(did(), logs=logs_of(log._replace(data=data)))
+    result = structs.replace(did(), logs=logs_of(log._replace(data=data)))
     assert venue_amounts(result, above, replace(SETTING, token=ABOVE)) == VenueAmounts(9, 10**17)
 
 
@@ -93,8 +94,10 @@ def test_a_curves_own_event_says_what_it_gave_and_took() -> None:
     wallets = address(1), address(2)
     bought = CURVE_BUY.log(CURVE.venue.pool, *wallets, 10**17, 5_000, 10**15, 0)
     sold = CURVE_SELL.log(CURVE.venue.pool, *wallets, 5_000, 9 * 10**16, 10**15, 0)
-    assert venue_amounts(replace(did(), logs=logs_of(bought)), CURVE, SETTING) == VenueAmounts(5_000, 10**17)
-    result = replace(did(), logs=logs_of(sold))
+    assert venue_amounts(structs.replace(did(), logs=logs_of(bought)), CURVE, SETTING) == VenueAmounts(
+        5_000, 10**17
+    )
+    result = structs.replace(did(), logs=logs_of(sold))
     assert venue_amounts(result, CURVE, SETTING) == VenueAmounts(5_000, 9 * 10**16)
     assert CURVE.file is launchpad_curve
 
@@ -102,7 +105,7 @@ def test_a_curves_own_event_says_what_it_gave_and_took() -> None:
 def test_of_several_trades_the_last_on_this_venue_counts() -> None:
     other = swap_log(USDG, 1, 1)
     transfer = TRANSFER.log(TOKEN, address(1), address(2), 5)
-    result = replace(did(), logs=logs_of(swap_log(WETH, 1, 1), swap_log(WETH, 8, 9), other, transfer))
+    result = structs.replace(did(), logs=logs_of(swap_log(WETH, 1, 1), swap_log(WETH, 8, 9), other, transfer))
     assert venue_amounts(result, WETH, SETTING) == VenueAmounts(8, 9)
 
 
@@ -120,7 +123,7 @@ def test_of_several_trades_the_last_on_this_venue_counts() -> None:
     ids=["no logs", "another pool", "a transfer", "no topics", "a stranger's v3", "a stranger's v4"],
 )
 def test_what_others_say_of_a_trade_does_not_count(place: VenuePlace, logs: tuple[object, ...]) -> None:
-    result = replace(did(), logs=logs_of(*logs))  # type: ignore[arg-type]
+    result = structs.replace(did(), logs=logs_of(*logs))  # type: ignore[arg-type]
     assert venue_amounts(result, place, SETTING) is None
 
 
@@ -145,7 +148,7 @@ def test_the_sells_gas_is_added_back_with_the_wallets_tip(tip_wei: int, back: in
 def test_a_price_above_the_most_that_the_wallet_offers_is_not_paid() -> None:
     """Its most is the environment's without its tip, plus the wallet's own."""
     low = replace(trader().environment, max_fee_wei=60, tip_wei=7)
-    actual = met(trade(back=PAID_OUT), replace(trader(tip_wei=5), environment=low))
+    actual = met(trade(back=PAID_OUT), structs.replace(trader(tip_wei=5), environment=low))
     assert isinstance(actual, CrowdSale)
     assert actual.back_raw == PAID_OUT - SELL_GAS * 100 + SELL_GAS * 58
 
@@ -202,8 +205,8 @@ STEADY = VenuePlace(replace(HOOKED, fee_pips=3000), amm_v4)
 @pytest.mark.parametrize(("place", "taken_bps"), [(DYNAMIC, 4030), (STEADY, 0)], ids=["each swap", "steady"])
 def test_the_fee_that_a_hook_sets_for_each_swap_counts(place: VenuePlace, taken_bps: int) -> None:
     """A buy at 0.5 % and a sell at 40 %: a steady fee is in the main wallet's loss, too."""
-    buy = replace(did(gas=BUY_GAS), logs=logs_of(swap_log(place, GIVEN, 10**17, fee_pips=5000)))
-    sell = replace(did(gas=SELL_GAS), logs=logs_of(swap_log(place, GIVEN, PAID_OUT, False, 400_000)))
+    buy = structs.replace(did(gas=BUY_GAS), logs=logs_of(swap_log(place, GIVEN, 10**17, fee_pips=5000)))
+    sell = structs.replace(did(gas=SELL_GAS), logs=logs_of(swap_log(place, GIVEN, PAID_OUT, False, 400_000)))
     actual = met(trade(place, buy=buy, sell_0=sell), trader(place))
     assert isinstance(actual, CrowdSale)
     assert actual.pool_bps == taken_bps
@@ -287,7 +290,7 @@ def in_pieces(*sells: bool, left: int = 0) -> Results:
     after = BEFORE_WEI
     for n, ok in enumerate(sells):
         quarter = traded(WETH, GIVEN // 4, PAID_OUT // 4, SELL_GAS, buys=False)
-        actual[f"m0-sell-{n}"] = quarter if ok else replace(SAYS_NO, gas_used=SELL_GAS)
+        actual[f"m0-sell-{n}"] = quarter if ok else structs.replace(SAYS_NO, gas_used=SELL_GAS)
         after += (PAID_OUT // 4 if ok else 0) - SELL_GAS * 100
     return actual | {"m0-after-quote": did(after)}
 
@@ -364,7 +367,7 @@ def alone_results(*sells: StepResult, place: VenuePlace = WETH, **changes: StepR
 
 
 def alone(results: Results, place: VenuePlace = WETH, again_wei: int = 0) -> object:
-    of = replace(trader(place, again_wei=again_wei), label="alone")
+    of = structs.replace(trader(place, again_wei=again_wei), label="alone")
     return read_attempts(results, of, ATTEMPTS, LIKE_MAIN, GIVEN)
 
 
@@ -382,7 +385,10 @@ def test_alone_the_first_sell_that_succeeds_counts(first: int) -> None:
 
 def test_alone_more_may_arrive_than_among_others() -> None:
     """Where nothing says what the main wallet kept of what the venue gave."""
-    of, results = replace(trader(), label="alone"), alone_results(traded(WETH, GIVEN, 10**17, SELL_GAS))
+    of, results = (
+        structs.replace(trader(), label="alone"),
+        alone_results(traded(WETH, GIVEN, 10**17, SELL_GAS)),
+    )
     results["alone-token"] = did(GIVEN // 10)
     actual = read_attempts(results, of, ATTEMPTS[:1], replace(LIKE_MAIN, given_raw=0), GIVEN)
     assert isinstance(actual, Sold)
@@ -409,7 +415,7 @@ def test_alone_for_dollars_the_sizes_were_paid() -> None:
 
 
 def test_alone_what_arrives_is_the_main_wallets_part_of_what_the_venue_gave() -> None:
-    taxed, of = MemberBuys(GIVEN, GIVEN * 9 // 10, BUY_GAS), replace(trader(), label="alone")
+    taxed, of = MemberBuys(GIVEN, GIVEN * 9 // 10, BUY_GAS), structs.replace(trader(), label="alone")
     actual = read_attempts(alone_results(SOLD), of, ATTEMPTS[:1], taxed, 7)
     assert isinstance(actual, Sold)
     assert actual.held_raw == GIVEN * 9 // 10

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from roundtrip.chain.simulate.request import PlannedBlock, join_plans, merge_blocks, results_of
 from unit.chain.crowds import alone, wallet
 from unit.chain.samples import did
@@ -28,8 +30,8 @@ def test_joined_plans_run_one_after_the_other_in_the_first_ones_environment() ->
 
 def test_only_the_labels_change() -> None:
     joined = join_plans({"a": FIRST})
-    assert [replace(step, label="") for step in steps_of(joined)] == [
-        replace(step, label="") for step in steps_of(FIRST)
+    assert [structs.replace(step, label="") for step in steps_of(joined)] == [
+        structs.replace(step, label="") for step in steps_of(FIRST)
     ]
 
 
@@ -46,9 +48,9 @@ def test_results_are_found_again_by_the_name_of_their_plan() -> None:
 
 def test_a_merged_block_has_all_that_its_parts_have_in_their_order() -> None:
     first, second = FIRST.blocks[0], SECOND.blocks[0]
-    first = replace(first, storage=((address(1), "0x01", 2),), codes=((address(2), "0xfe"),))
+    first = structs.replace(first, storage=((address(1), "0x01", 2),), codes=((address(2), "0xfe"),))
     three = PlannedBlock(9, ())
-    merged = merge_blocks([first, replace(second, delay_s=7), three])
+    merged = merge_blocks([first, structs.replace(second, delay_s=7), three])
     assert merged == PlannedBlock(
         first.delay_s,
         first.steps + second.steps,

@@ -9,6 +9,7 @@ import pytest
 from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.rpc.data_fee import DataFee
@@ -360,7 +361,7 @@ def test_a_request_that_its_gas_did_not_suffice_for_is_no_fault_of_the_node(
 
 def test_the_gas_for_data_is_added_to_limits_of_execution_only() -> None:
     fee = DataFee(10**12, 100)
-    own = replace(SELL, label="own", includes_data_fee=True)
+    own = structs.replace(SELL, label="own", includes_data_fee=True)
     plan = Plan(ENVIRONMENT, (PlannedBlock(1, (LOOK, own)),))
     look, mine = built(plan, replace(NITRO, data_fee=fee))["blockStateCalls"][0]["calls"]
     assert int(look["gas"], 16) == LIMIT + fee.gas("0x70a08231", ENVIRONMENT.base_fee_wei) > LIMIT

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.simulate.request import Plan, Results, StepResult
@@ -311,7 +312,7 @@ def log(address: str, *topics: str, **more: Any) -> dict[str, Any]:
 
 
 def hints_of(*logs: Any) -> Hints:
-    answer = replace(did(), logs=json.dumps(list(logs)).encode())
+    answer = structs.replace(did(), logs=json.dumps(list(logs)).encode())
     return read_hints(results(call_0=answer), OWN, CONTRACTS.permit2)
 
 
@@ -371,12 +372,12 @@ def test_an_odd_event_does_not_hide_the_others(odd: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("logs", [b"", b"null", b"7", b"{}", b"[7]", b'[{"address":5}]', b"[" * 50_000])
 def test_events_that_cannot_be_read_are_passed_over(logs: bytes) -> None:
-    found = read_hints(results(call_0=replace(did(), logs=logs)), OWN, CONTRACTS.permit2)
+    found = read_hints(results(call_0=structs.replace(did(), logs=logs)), OWN, CONTRACTS.permit2)
     assert (found.emitters, found.incoming, found.pairs) == ((), (), ())
 
 
 def test_events_of_every_call_are_read() -> None:
-    rows = [replace(did(), logs=json.dumps([log(one)]).encode()) for one in (TOKEN, OTHER)]
+    rows = [structs.replace(did(), logs=json.dumps([log(one)]).encode()) for one in (TOKEN, OTHER)]
     found = read_hints(results(call_0=rows[0], call_1=rows[1]), OWN, CONTRACTS.permit2)
     assert found.emitters == (TOKEN, OTHER)
 
