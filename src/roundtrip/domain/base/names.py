@@ -20,7 +20,8 @@ _MARKS_IN_A_ROW = 3
 
 
 def clean(text: str, length: int) -> str:
-    """``text`` without invisible characters, white space folded, at most ``length`` characters."""
+    """``text`` without invisible characters, white space folded, at most ``length`` characters. Of a longer
+    text only the first 64 times as many characters are looked at."""
     characters: list[str] = []
     marks = 0
     for character in text[: length * 64]:
