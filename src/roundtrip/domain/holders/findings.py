@@ -54,8 +54,9 @@ class HolderInputs:
     ``supply_raw``: as the token reports it. ``balances``: ``balanceOf`` of every wallet that was asked.
     ``drifts``: whether logs and balances disagree; the top is then ranked by ``balances``. ``families``: how
     many wallets each funder sent a first eth. ``never_group``: transactions of entry points, and funders that
-    are contracts, or a deployer as busy as an exchange. ``leaders``: the wallets with the largest balances by
-    the logs, enough to find the biggest holders; None: every wallet is searched."""
+    are contracts, those that may be one included; and a deployer as busy as an exchange. ``leaders``: the
+    wallets with the largest balances by the logs, enough to find the biggest holders; None: every wallet is
+    searched."""
 
     book: HolderBook
     supply_raw: int
@@ -359,9 +360,8 @@ def bundles(inputs: HolderInputs, launch: LaunchBuys, min_size: int = MIN_BUNDLE
 
 def suspicious(inputs: HolderInputs, launch: LaunchBuys | None) -> tuple[Address, ...]:
     """Every suspicious wallet, once: the deployer, snipers, bundles, and wallets that the deployer funded. A
-    launch may name any stranger as its creator: a
-    creator counts only if one of these rules covers him, or if the deployer is a contract, since he may
-    control it."""
+    launch may name any stranger as its creator: he counts only if one of these rules covers him, or if the
+    deployer is a contract, or may be one, since he may control it."""
     wallets: list[Address] = []
     if inputs.maker is not None:
         wallets.append(inputs.maker.deployer)

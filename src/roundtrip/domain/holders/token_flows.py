@@ -68,8 +68,8 @@ class WalletFlow(NamedTuple):
 
 class PaidBuy(NamedTuple):
     """A buy with its price. ``fills`` paid out ``of_raw`` without taxes; of that, the part between
-    ``from_raw`` and ``to_raw`` stayed with ``hand``: a wallet, or an address beside, from which others may
-    fetch it."""
+    ``from_raw`` and ``to_raw`` stayed with ``hand``: a wallet, or an address of ``NonWallets.beside``, from
+    which others may fetch it."""
 
     hand: Address
     fills: tuple[VenueFill, ...]
@@ -98,9 +98,9 @@ _Sums = dict[Address, int]
 
 
 def trace_transaction(tx: TokenTx, places: NonWallets) -> TransactionFlows:
-    """All flows of one transaction, and the prices of its buys. Pools, addresses beside and burn addresses
-    have no flows. Never raises, whatever the logs say: an address that sends more than it has sends its own
-    tokens."""
+    """All flows of one transaction, and the prices of its buys. Pools, addresses of ``beside`` and burn
+    addresses have no flows. Never raises, whatever the logs say: an address that sends more than it has sends
+    its own tokens."""
     moves, fills, pools = tx.moves, tx.fills, places.pools
     wallet_flows: list[WalletFlow] = []
     paid: list[PaidBuy] = []
