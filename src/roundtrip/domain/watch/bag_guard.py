@@ -188,7 +188,10 @@ class StoredLevel:
 
 @dataclass(frozen=True, slots=True)
 class BagStanding:
-    """What a token's holders know, fields as the columns of accounts.bag_verdict."""
+    """What a token's holders know, fields as the columns of accounts.bag_verdict. ``seen_id``: the newest
+    check that was looked at. ``next_level``, ``next_at``: of the first check that found another level, while
+    it waits for a second one; None: none waits. ``told_at``: the time of the check whose change was reported
+    last; None: none was reported."""
 
     level: str
     code: str
@@ -249,7 +252,7 @@ def _apply_check(
             rank > old_rank
         )
         if is_repeated and not _was_put_back(standing.next_at, check.at):
-            # The first of several: the wait starts there.
+            # The wait started at the first check of this change.
             return standing, None
         return replace(standing, next_level=check.level, next_at=check.at), None
     told_at = standing.told_at
@@ -270,13 +273,13 @@ def _apply_check(
 
 
 def _was_put_back(first_at: datetime | None, at: datetime) -> bool:
-    """Whether our clock was set back between two checks: the wait would last that much longer."""
+    """Whether this machine's clock was set back between two checks: the wait would last that much longer."""
     return first_at is not None and age_s(first_at.timestamp(), at.timestamp()) is None
 
 
 def _agreed_level(standing: BagStanding, check: StoredLevel, guard: Guard) -> str | None:
-    """The level that this check and the one before it both reach; None: no earlier check agrees, or it is too
-    recent."""
+    """The level that this check and the waiting one (``next_level``) both reach; None: none waits that
+    changed the level in the same direction, or it is too recent."""
     first, first_at = standing.next_level, standing.next_at
     old_rank, rank = _RANK[standing.level], _RANK[check.level]
     if first is None or first_at is None or (_RANK[first] > old_rank) != (rank > old_rank):

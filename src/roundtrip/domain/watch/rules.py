@@ -124,7 +124,7 @@ class Watch:
     wallets: Set[Address] | None
 
     def matches(self, happening: Happening) -> bool:
-        """Whether the rule matches. The deployer launches, and a graduation is the deployer's."""
+        """Whether the rule matches. The wallet of a launch, and of a graduation, is the token's deployer."""
         rule = self.rule
         return (
             happening.verb == rule.verb
