@@ -7,11 +7,10 @@ written off.
 The practice league: the most profit with pretend eth in a week, by sells that count.
 
 A sell counts where its token is fair and the seller is independent of its deployer, as in
-``domain/market/winners.py``: what a deployer could arrange alone counts for nothing. Losses count as
-gains do. A sell counts where it was priced in a place that the seller cannot set up. Weeks are those of
-``domain/practice/practice.py``, by our clock. The most profit comes first; of equal profit fewer sells,
-then the earlier last sell, then the older account. ``store/practice/league.py`` computes it; tests
-compare it with the same in Python."""
+``domain/market/winners.py``: what a deployer could arrange alone counts for nothing; and where it was priced
+in a place that the seller cannot set up. Losses count as gains do. Weeks begin on Mondays (``monday_s``), by
+this machine's clock. The most profit comes first; of equal profit fewer sells, then the earlier last sell,
+then the older account. ``store/practice/league.py`` computes it; tests compare it with the same in Python."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -202,7 +201,7 @@ def turn_week(account: PracticePurse, positions: Iterable[PracticePosition], now
     return MondayTurn(account, lost, tuple(trades))
 
 
-# --- what is priced as one -------------------------------------------------------------------------
+# --- shares ----------------------------------------------------------------------------------------
 
 
 def part_of(whole: int, share: int, of: int) -> int:
