@@ -12,7 +12,7 @@ class Policy:
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
     large_wei: int = 10**18
-    """The larger round trip, which only the text mentions."""
+    """The larger round trip: only the level and the text depend on it, no code."""
     fee_divisor: int = 1000
     """Fees are measured on the probe divided by this, where price impact vanishes."""
     smaller_divisors: tuple[int, ...] = (10, 100)
@@ -163,6 +163,7 @@ class Policy:
     node_fault_ttl_ms: int = 2000
     answer_ttl_ms: int = 15_000
     deep_ttl_ms: int = 60_000
+    """How long an answer is shared: one that a node error left unproven, another one, and a deep check's."""
 
     def at_size(self, probe_wei: int) -> "Policy":
         """The same thresholds with another usual buy, and a larger round trip of ten times as much. The

@@ -201,13 +201,15 @@ def turn_week(account: PracticePurse, positions: Iterable[PracticePosition], now
     return MondayTurn(account, lost, tuple(trades))
 
 
-# --- shares ----------------------------------------------------------------------------------------
+# --- prices ----------------------------------------------------------------------------------------
 
 
 def part_of(whole: int, share: int, of: int) -> int:
     """``share`` of ``of`` parts of ``whole``, rounded up: what is paid."""
     return -(-whole * share // of)
 
+
+# --- the league ------------------------------------------------------------------------------------
 
 MIN_SELLS = 3
 """The fewest counted sells of an entry; of one position or of several."""
@@ -223,3 +225,4 @@ FEW = "as far as we know, fewer than twenty people bought the token"
 ELSEWHERE = "its pool is not of the token's launch, and has not been where it trades most for at least a day"
 KIN = "your wallet is linked to the token's deployer"
 NO_TIME = "we could not find out in time who bought the token"
+"""Reasons why a sell does not count."""

@@ -174,7 +174,7 @@ def _bought_raw(evidence: Evidence, number: int) -> int:
 
 
 def _sold_sizes(evidence: Evidence, best: int) -> tuple[int, ...]:
-    """The amounts sold on the best venue, without the large ones, which only the text mentions."""
+    """The amounts sold on the best venue, without the large ones, which decide no code."""
     sizes = {
         cell.outcome.planned_raw
         for cell in evidence.venues[best].cells

@@ -296,7 +296,7 @@ _NOT_SOLD = Missing("node", "one of the sells was not run")
 NOT_EVERYWHERE = Missing(
     "token", "the gas of one request does not suffice to try the sell in every pool of the token"
 )
-"""Also where other people's pools of the token use it up."""
+"""The gas may also be used up by other people's pools of the token."""
 
 
 def split_cost(cost_wei: int, prices_wei: Sequence[int | None], backs_wei: Sequence[int]) -> tuple[int, ...]:
