@@ -54,6 +54,7 @@ class Allowances:
 # Without look-alikes: 0 and o, 1, i and l.
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _SHORTEST, _TRIES_A_LENGTH = 4, 8
+"""Letters of the first designations drawn for an account, and how many are drawn before a letter is added."""
 MAX_TRIES = 4 * _TRIES_A_LENGTH
 """The most designations drawn for one account; 31 letters in seven places do not run out."""
 _AGENT_NAME = re.compile(r" *[0-9A-Za-z][0-9A-Za-z ]*")

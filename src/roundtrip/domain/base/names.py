@@ -5,6 +5,7 @@ import unicodedata
 SYMBOL_LENGTH = 32
 NAME_LENGTH = 64
 REASON_LENGTH = 80
+"""The most characters of each that are shown."""
 
 # Categories that show nothing or reorder what is shown: control, format (bidi, zero width, tags),
 # surrogate, private use, unassigned.

@@ -35,11 +35,13 @@ from .venue_reading import Status, VenueReading
 
 _REFUSED = RefusedCall("sell", None, 0)
 _MIN_LOSS = -BPS * BPS
+"""A loss below every line: a sell whose result is missing may have brought any gain."""
 _NEARLY = ("nearly", "nearly_hour", "nearly_day")
 _SELLS = ("full", "hour", "day", "half", "pieces", "any_hour", "route", *_NEARLY)
 """The fields of the sells that a code depends on."""
 _FIRST: Rank = (-1, 0, False)
 _LAST: Rank = (9, 0, True)
+"""Before and behind every rank that a venue can have."""
 
 
 @dataclass(frozen=True, slots=True)

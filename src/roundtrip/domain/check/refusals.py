@@ -2,7 +2,7 @@
 
 NO_REASON = "no reason given"
 TRANSFER_REFUSED = "the token refused the transfer and gave no reason"
-"""Where the token was asked directly."""
+"""Where the transfer was also tried directly, without the router."""
 REASON_WITHHELD = "the token refused the transfer, and the router gave no reason for it"
 
 ROUTER_REASONS = frozenset(

@@ -34,8 +34,8 @@ def takes_sells(reading: VenueReading, policy: Policy) -> bool:
 
 
 def stops_selling(reading: VenueReading, policy: Policy) -> bool:
-    """True where enough of it sells at once, and not enough after an hour nor after a day: who holds it
-    loses it. A result that is missing, or was not tried, is no refusal."""
+    """True where enough of it sells at once, and not enough after an hour nor after a day: what is held is
+    lost. A result that is missing, or was not tried, is no refusal."""
     soon, *laters = zip(reading.whole_sells(), reading.nearly_sells(), strict=True)
     return (
         any(enough(sell, policy) for sell in soon)
@@ -261,6 +261,7 @@ def code_of_parts(parts: LossParts, policy: Policy) -> tuple[str, Level]:
 
 
 _GROUPS = 3
+"""The number of groups of ``group_of``."""
 
 
 def group_of(reading: VenueReading, policy: Policy) -> int:

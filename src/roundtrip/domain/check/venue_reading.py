@@ -526,7 +526,7 @@ def _impact_against(received_raw: int, paid_raw: int, main: CompletedBuy) -> int
 
 
 def _impact_by_price(venue: VenueEvidence, main: CompletedBuy) -> int | None:
-    """The same against the price that a pool without a stranger's hook shows, less its fee; None: there is
+    """The impact against the price that a pool without a stranger's hook shows, less its fee; None: there is
     none. Only for a token with far fewer base units than its money: then the price is the larger of the two
     that the pool's square root may mean."""
     facts, place = venue.facts, venue.venue

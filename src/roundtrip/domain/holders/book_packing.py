@@ -77,7 +77,7 @@ def read_ints(values: Any) -> list[int]:
 
 
 def read_texts(values: Any) -> list[str]:
-    """The same for texts."""
+    """A list of texts from JSON. Raises as ``read_ints``."""
     if not all(type(value) is str for value in values):
         raise ValueError("what should be a text is none")
     return list(values)

@@ -254,7 +254,8 @@ def _count_balances(inputs: HolderInputs) -> int:
 
 
 def concentration(inputs: HolderInputs) -> Concentration | None:
-    """None: no wallet has a balance, or the logs drift, so that balances are not known."""
+    """How unevenly wallets hold the token. None: no wallet has a balance, or the logs drift, so that balances
+    are not known."""
     if inputs.drifts:
         return None
     skipped, wallets = outside(inputs), inputs.book.wallets.items()
@@ -271,8 +272,8 @@ def _sum(inputs: HolderInputs, wallets: Collection[Address]) -> int:
 
 
 def snipers(inputs: HolderInputs, launch: LaunchBuys | None = None) -> Snipers | None:
-    """None: no wallet bought in the launch window, nobody raced for it, or there was no launch. ``launch``:
-    the book's, if the caller has it already."""
+    """The snipers of the launch. None: no wallet but the deployer bought in its window, nobody raced for it,
+    or there was no launch. ``launch``: the book's, if the caller has it already."""
     launch = launch or inputs.book.launch()
     deployer = inputs.maker.deployer if inputs.maker else None
     buys = [buy for buy in launch.buys if buy.wallet != deployer] if launch and launch.is_opening else []
@@ -388,7 +389,7 @@ def is_funded_by_deployer(inputs: HolderInputs, wallet: Address) -> bool:
 def tags(
     inputs: HolderInputs, wallet: Address, snipers: Collection[Address], bundled: Collection[Address]
 ) -> tuple[Tag, ...]:
-    """In the order of ``Tag``."""
+    """The tags that apply to the wallet, in the order of ``Tag``."""
     maker, known = inputs.maker, inputs.wallets.get(wallet, UNKNOWN)
     applicable: dict[Tag, bool] = {
         "deployer": maker is not None and wallet == maker.deployer,

@@ -90,6 +90,7 @@ def _share(depth_bps: int, money_bps: int, whose: str = "the") -> str:
 
 
 _APART_BPS = 500
+"""A larger difference between the two shares is named."""
 
 
 def _contract_sentence(depth: TokenDepth) -> str:

@@ -161,6 +161,8 @@ def rate_loss(loss_bps: int) -> Level:
 WORST_FIRST: tuple[Level, ...] = ("danger", "unknown", "warn")
 """Levels of warnings."""
 _MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
+"""From which share on what the deployer sold, and what was taken out of the liquidity, is a danger; and the
+rise of the fees above which they are a warning."""
 
 
 def warn_of_holding(

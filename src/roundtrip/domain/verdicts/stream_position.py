@@ -1,4 +1,4 @@
-"""Where a reader of the event stream is: the id of an event, with which a later stream resumes."""
+"""The position of a reader in the event stream: the id of an event, after which a later stream resumes."""
 
 import re
 from collections.abc import Iterable

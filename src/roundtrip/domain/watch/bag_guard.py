@@ -299,9 +299,9 @@ def find_newcomers(
     now: datetime,
     guard: Guard = GUARD,
 ) -> list[BagHolding]:
-    """Who traded a token, or began to watch it, within ``recovery_wait_s``, while its standing is worse than
-    ok. The standing is what others were told. It stays while the token sells again, and who buys then may
-    know an ok check."""
+    """The newest holding of each account that traded a token, or began to watch it, within
+    ``recovery_wait_s``, while its standing is worse than ok. The standing is what earlier holders were told.
+    It stays for a while after the token sells again, and those who buy then may know an ok check."""
     start = now - timedelta(seconds=guard.recovery_wait_s)
     newest: dict[tuple[int, Address], BagHolding] = {}
     for holding in holdings:
