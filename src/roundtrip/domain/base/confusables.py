@@ -148,6 +148,7 @@ def _replace_pairs(text: str) -> str:
 
 
 def _read(text: str) -> list[str]:
+    """Every reading of the text by ``_CHOICES``, or those that ``list_readings`` describes."""
     choices = [_CHOICES.get(letter, letter) for letter in text]
     count = 1
     for options in choices:

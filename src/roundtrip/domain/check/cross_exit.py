@@ -35,6 +35,7 @@ def with_exits(
 
 
 def _with_untried(readings: tuple[VenueReading, ...]) -> tuple[VenueReading, ...]:
+    """The readings, where sells beside the main wallet's are Missing if they were tried elsewhere only."""
     if not any(map(is_tried_beside, readings)):
         return readings
     return tuple(
@@ -59,6 +60,7 @@ def is_tried_beside(reading: VenueReading) -> bool:
 def _with_losses(
     evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> tuple[VenueReading, ...]:
+    """The readings, each with the loss of selling on its venue what was bought on the cheapest."""
     cheapest = cheapest_of(evidence.venues, readings, evidence.market, policy)
     if cheapest is None:
         return readings

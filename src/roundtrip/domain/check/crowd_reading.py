@@ -157,6 +157,7 @@ def differing(crowd: Crowd, main: MainSells, policy: Policy) -> list[int]:
 
 
 def _differs(trade: CrowdTrade, main: MainSells, policy: Policy) -> bool:
+    """Whether the trade met something else than the main wallet; False where that cannot be told."""
     outcome = trade.outcome
     expected_bps = main.expected_loss_bps(trade.wallet, policy)
     if isinstance(outcome, RefusedCall) and outcome.step in ("fund", "buy"):

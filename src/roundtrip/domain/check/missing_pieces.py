@@ -160,6 +160,7 @@ def _where_ranks_meet(
 def _outcomes(
     reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
 ) -> frozenset[VenueOutlook]:
+    """Every outcome that the venue could still have."""
     if isinstance(reading.status, Missing):
         outlooks = {VenueOutlook(status) for status in reading.may_be}
         if "bought" in reading.may_be:
@@ -269,6 +270,7 @@ class _Venue:
         return fulls
 
     def _state(self, *sells: SellResult) -> _State | None:
+        """The state for these results of ``_SELLS``; None: the venue takes no sell."""
         reading = replace(self._reading, **dict(zip(_SELLS, sells, strict=True)))  # type: ignore[arg-type]
         completed = _complete_badly(reading)
         if not takes_sells(completed, self._policy):

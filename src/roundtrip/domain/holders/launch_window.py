@@ -252,6 +252,7 @@ class Launching:
                 self._note_early_buyers(tx, buys, handed)
 
     def _search(self, tx: TokenTx, buys: Sequence[WalletFlow], filled: bool, existing_raw: int) -> None:
+        """Applies the rules of the module's docstring to one more transaction."""
         latest = self._window_of(tx)
         bought_before_raw = latest.bought_raw
         for window in (latest, *self.quiet.values()):

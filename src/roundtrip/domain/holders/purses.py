@@ -123,6 +123,7 @@ def count_purses(inputs: HolderInputs, found: Sequence[Purse]) -> PurseCount:
 
 
 def _is_traced(inputs: HolderInputs, wallet: Address) -> bool:
+    """Whether it is known with whom the wallet shares a purse, if with anybody."""
     known = inputs.wallets.get(wallet, UNKNOWN)
     if known.funder is None:
         return known.funder_known

@@ -238,6 +238,7 @@ class _TokenPaths:
                 self._give(recipient, sender, amount)
 
     def _give(self, recipient: Address, origin: Address, amount: int) -> None:
+        """Adds a lot to what the recipient holds."""
         if recipient not in self.places.beside:
             if origin == ZERO_ADDRESS:
                 origin = Address(_MINTED + recipient)
@@ -257,6 +258,7 @@ class _TokenPaths:
                 del lots[: MAX_LOTS // 2]
 
     def _end_at(self, place: Address, origin: Address, amount: int) -> None:
+        """Records that tokens of this origin went into a pool or to a burn address."""
         if place not in self.places.pools:
             _add(self.burned, origin, amount)
             return

@@ -224,6 +224,7 @@ def _idle_totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
 
 
 def _totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
+    """The shares of the active depth by what keeps them; where nothing is in range, ``_idle_totals_bps``."""
     if _are_out_of_range(pools):
         return _idle_totals_bps(pools)
     whole_wei = sum(pool.worth_wei or 0 for pool in pools)

@@ -499,6 +499,7 @@ def judge_trade(
 def _judge_changes(
     ran: RunResult, exits: tuple[ExitFinding, ...], changed: WalletChanges, policy: Policy
 ) -> TradeOutcome:
+    """The outcome of the order in ``judge_trade``, without the warnings about the calls themselves."""
     if ran.has_reverted() or changed.short:
         return TradeOutcome("tx_reverts")
     unproven = next((finding for finding in exits if finding.code == "unproven"), None)

@@ -135,6 +135,7 @@ class _Parts:
         return False
 
     def _contains_move(self, step: TransactionStep) -> bool:
+        """Whether a transfer only connects the parties of a trade, a launch or a change of liquidity."""
         ends = step.actor, step.to
         if step.kind == "item" and step.actor == ZERO_ADDRESS and step.token in self.internal:
             # The position NFT that was minted for the liquidity.

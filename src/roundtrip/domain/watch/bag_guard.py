@@ -234,6 +234,7 @@ def apply_checks(
 def _apply_check(
     standing: BagStanding, check: StoredLevel, guard: Guard
 ) -> tuple[BagStanding, VerdictTurn | None]:
+    """The standing after one more check, and the change to report; None: there is none."""
     standing = replace(standing, seen_id=max(standing.seen_id, check.id))
     if check.level not in _RANK:
         return standing, None
