@@ -8,8 +8,8 @@ from roundtrip.domain.base.types import Address, TxHash
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """``designation``: its public name, ``mite-`` and four characters. ``is_agent``: it declares itself a
-    program; ``agent_name``: the program's name, as its owner wrote it."""
+    """``designation``: its public name, ``mite-`` and four to seven characters. ``is_agent``: it declares
+    itself a program; ``agent_name``: the program's name, with its spaces folded."""
 
     id: int
     designation: str
@@ -28,8 +28,8 @@ class CallAllowance:
 
 @dataclass(frozen=True, slots=True)
 class AddressAllowance:
-    """Limits of one address, whatever keys it uses: ``keyed`` calls with keys, ``requests`` of any kind a
-    minute, and ``accounts`` new ones a day. ``loopback``: the limits also apply to the service's own
+    """Limits of one IP address, whatever keys it uses: ``keyed`` calls with keys and ``requests`` of any kind
+    a minute, and ``accounts`` new ones a day. ``loopback``: the limits also apply to the service's own
     machine."""
 
     keyed: int = 600
@@ -40,9 +40,9 @@ class AddressAllowance:
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """``anonymous``: without a key, by address. ``key``: of an account, all its keys together. ``holder``: of
-    an account whose wallet holds enough of the service's own token. ``views``: pages that people open, by
-    address or account; what scripts ask of them counts apart."""
+    """``anonymous``: without a key, by IP address. ``key``: of an account, all its keys together. ``holder``:
+    of an account whose wallet holds enough of the service's own token. ``views``: pages that people open, by
+    IP address or account; what scripts ask of them counts apart."""
 
     anonymous: CallAllowance
     key: CallAllowance
@@ -54,6 +54,7 @@ class Allowances:
 # Without look-alikes: 0 and o, 1, i and l.
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _SHORTEST, _TRIES_A_LENGTH = 4, 8
+"""Letters of the first designations drawn for an account, and how many are drawn before a letter is added."""
 MAX_TRIES = 4 * _TRIES_A_LENGTH
 """The most designations drawn for one account; 31 letters in seven places do not run out."""
 _AGENT_NAME = re.compile(r" *[0-9A-Za-z][0-9A-Za-z ]*")
@@ -62,8 +63,8 @@ AGENT_NAME_PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ]*$"
 
 
 def designation(chance: bytes, tries: int) -> str:
-    """A name for a new account. ``tries``: how many drawn names were taken already; after some of them most
-    names of that length are taken, and a letter is added. ``chance``: random, new for each try."""
+    """A name for a new account. ``tries``: how many drawn names were taken already; after every
+    ``_TRIES_A_LENGTH`` of them a letter is added. ``chance``: random bytes, new for each try."""
     number, letters = int.from_bytes(chance, "big"), ""
     for _ in range(_SHORTEST + tries // _TRIES_A_LENGTH):
         number, place = divmod(number, len(_LETTERS))

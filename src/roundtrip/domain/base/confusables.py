@@ -112,15 +112,17 @@ not that text by compatibility (NFKD) already."""
 
 _LOOKS_LIKE = {ord(character): text for text, all_of_it in CONFUSABLES.items() for character in all_of_it}
 _CHOICES = {"I": "il", "l": "li", "1": "1il", "|": "il", "0": "0o", "O": "o0"}
-"""ASCII characters that look alike, each as it is written: a lower-case i is no l."""
+"""What each of these ASCII characters may be read as. Case matters: a lower-case i is no l."""
 _PAIRS = {"rn": "m", "vv": "w", "VV": "w"}
+"""Pairs of letters that look like one letter."""
 _MAX_READINGS = 256
 
 
 def list_readings(text: str) -> frozenset[str]:
-    """What the cleaned text may pass for: in lower case, without accents, and with look-alikes replaced by
-    plain letters and digits. The text itself in lower case is one of them. Empty: nothing of it is visible.
-    Where more than ``_MAX_READINGS`` are possible, a character is read as the same one everywhere."""
+    """What the cleaned text may pass for: in lower case, without accents, without a leading ``$``, and with
+    look-alikes replaced by plain letters and digits. The text itself in lower case is one of them. Empty:
+    nothing of it is visible. Where more than ``_MAX_READINGS`` are possible, a character is read as the same
+    one everywhere."""
     shown = names.name(text)
     if shown is None:
         return frozenset()
@@ -146,6 +148,7 @@ def _replace_pairs(text: str) -> str:
 
 
 def _read(text: str) -> list[str]:
+    """Every reading of the text by ``_CHOICES``, or those that ``list_readings`` describes."""
     choices = [_CHOICES.get(letter, letter) for letter in text]
     count = 1
     for options in choices:

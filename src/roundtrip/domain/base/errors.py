@@ -1,4 +1,4 @@
-"""The tree of errors. The class says who is at fault; the code is the specification's."""
+"""The tree of errors. The class says who is at fault; the code is one of ``STATUS_BY_CODE``."""
 
 from types import MappingProxyType
 
@@ -47,8 +47,9 @@ class IllegalMove(Exception):
 
 
 class RoundtripError(Exception):
-    """An error answer: a code of ``STATUS_BY_CODE`` and a sentence for the caller. ``counts``: whether the
-    call counts against its caller's limits."""
+    """An error answer: a code of ``STATUS_BY_CODE`` and a sentence for the caller. ``retry_after_s``: seconds
+    until a retry may help; None: no time is given. ``counts``: whether the call counts against its caller's
+    limits."""
 
     def __init__(self, code: str, message: str, retry_after_s: int | None = None) -> None:
         super().__init__(f"{code}: {message}")
@@ -69,7 +70,8 @@ class ParamFault(CallerFault):
 
 
 class LimitReached(RoundtripError):
-    """The caller sent too many requests. ``retry_after_s``: when to retry; ``limit``: its calls a minute."""
+    """The caller sent too many requests. ``retry_after_s``: when to retry; ``limit``: how many are allowed in
+    the limit's span of time."""
 
     def __init__(self, code: str, message: str, retry_after_s: int, limit: int) -> None:
         super().__init__(code, message, retry_after_s)

@@ -61,8 +61,8 @@ class HookFeeTaken(NamedTuple):
 
 class LiquidityMoved(NamedTuple):
     """Liquidity added (positive) or removed. Amounts where the log has them, as the pool sees them: positive
-    paid in, negative owed out. ``number``: the salt of a v4 position, which for the position manager's is its
-    NFT's number; 0: none, or a v3 position, which ``PositionNumbered`` numbers."""
+    paid in, negative owed out. ``number``: the salt of a v4 position, which is the NFT's number if the owner
+    is the position manager; 0: none, or a v3 position, which ``PositionNumbered`` numbers."""
 
     at: str
     owner: Address
@@ -296,7 +296,8 @@ class Transfer(NamedTuple):
 
 class Deed(NamedTuple):
     """A wallet sold, moved or burned a launchpad's token. ``other``: the recipient; None: it was sold.
-    ``eth_wei``: the proceeds, where known. ``own``: the wallet did it itself."""
+    ``eth_wei``: the proceeds, where known. ``own``: the wallet sold it, or the transaction or
+    operation was its own."""
 
     what: Literal["sold", "moved", "burned"]
     spot: Spot

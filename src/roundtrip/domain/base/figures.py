@@ -4,6 +4,7 @@ from .types import BPS, plain_decimal
 
 _DIGITS = 4
 _CLOSE_DIGITS, _EXACT_DIGITS = 6, 12
+"""Significant digits of an amount that is at fault, and up to how many it is written exactly."""
 _ETH_DECIMALS, _GWEI_DECIMALS = 18, 9
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 

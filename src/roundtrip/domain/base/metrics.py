@@ -40,7 +40,7 @@ class Durations:
 
 
 Label = tuple[str, str, str]
-"""What was done, its name, how it ended. All from closed sets."""
+"""What was done (the metric), its name, how it ended. All from closed sets."""
 
 
 NoteOnSpan = Callable[[str, str | int], None]

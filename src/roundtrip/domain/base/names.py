@@ -5,6 +5,7 @@ import unicodedata
 SYMBOL_LENGTH = 32
 NAME_LENGTH = 64
 REASON_LENGTH = 80
+"""The most characters of each that are shown."""
 
 # Categories that show nothing or reorder what is shown: control, format (bidi, zero width, tags),
 # surrogate, private use, unassigned.
@@ -20,7 +21,8 @@ _MARKS_IN_A_ROW = 3
 
 
 def clean(text: str, length: int) -> str:
-    """``text`` without invisible characters, white space folded, at most ``length`` characters."""
+    """``text`` without invisible characters, white space folded, at most ``length`` characters. Of a longer
+    text only the first 64 times as many characters are looked at."""
     characters: list[str] = []
     marks = 0
     for character in text[: length * 64]:

@@ -19,7 +19,7 @@ _CAIP = re.compile(r"eip155:([0-9]{1,12})(?::|/[a-z0-9-]{3,8}:)$", re.IGNORECASE
 _SHORT_NAME = re.compile(r"(?<![0-9a-z.:/_-])([a-z0-9-]{2,16}):$", re.IGNORECASE | re.ASCII)
 """EIP-3770, up to the address."""
 MAX_CHARACTERS = 8192
-"""Of a pasted text: what servers commonly accept as the address of a page."""
+"""The longest pasted text: as long as the longest URL that servers commonly accept."""
 _QUOTES = (
     "\"'`\xb4\xab\xbb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2032\u2033\u2039\u203a"
     "\u300c\u300d\uff02\uff07"

@@ -12,7 +12,7 @@ class Policy:
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
     large_wei: int = 10**18
-    """The larger round trip, which only the text mentions."""
+    """The larger round trip: only the level and the text depend on it, no code."""
     fee_divisor: int = 1000
     """Fees are measured on the probe divided by this, where price impact vanishes."""
     smaller_divisors: tuple[int, ...] = (10, 100)
@@ -23,8 +23,10 @@ class Policy:
     later_s: int = 13
     hour_s: int = 3600
     day_s: int = 86_400
+    """How long after the buy the first, the second and the third sells come."""
     half_bps: int = 5000
     sliver_bps: int = 100
+    """The shares of the sells of a part."""
     most_bps: int = 9800
     """The share that a round trip sells after others in the same simulation: they change what its buy brings,
     and its sell is planned before."""
@@ -39,10 +41,10 @@ class Policy:
     nearly_gas_limit: int = 1_000_000
     """For each of these sales: together they stay below the gas that nodes allow one simulation."""
     pieces: int = 10
-    """Equal sales, spread over the day, that are tried where no single sale sells enough, and the moments of
-    as many tries of one sale. Texts say "ten"."""
+    """Where no single sale sells enough, so many equal sales, spread over the day, are tried; and one sale at
+    each of so many moments. Texts say "ten"."""
     small_pieces: int = 50
-    """So many are tried there, too: a cap on one sale may be below a tenth. Texts say "fifty"."""
+    """So many equal sales are tried there, too: a cap on one sale may be below a tenth. Texts say "fifty"."""
 
     side_buy_gas_limit: int = 3_000_000
     """For the small and the large buy, which share a simulation with the token's facts."""
@@ -61,13 +63,13 @@ class Policy:
     most_scouted: int = 64
     """The most pools of either sort that get one buy each to find those."""
     part_gas_ladder: tuple[int, ...] = (3_000_000, 2**24)
-    """The same for sells of a part, which are the exception."""
+    """As ``sell_gas_ladder``, for sells of a part, which are the exception."""
     piece_gas_limit: int = 3_000_000
-    """For each of ten of these sales: together they stay below the gas that nodes allow one simulation."""
+    """For each of the ``pieces``: together they stay below the gas that nodes allow one simulation."""
     small_piece_gas_limit: int = 700_000
-    """For each of fifty."""
+    """For each of the ``small_pieces``."""
     company_gas_limit: int = 3_000_000
-    """For buys of other wallets in between."""
+    """For buys of other wallets between a buy and its sell."""
     named_gas: int = 3_000_000
     """The text names a buy or a sell that uses more."""
     approve_gas_limit: int = 300_000
@@ -86,13 +88,15 @@ class Policy:
     )
     """The crowd's buys are drawn between these bounds, smallest first."""
     crowd_largest_wei: int = 3 * 10**18
-    """One more wallet trades alone, for 90 to 100 % of this; where a crowd may buy for less, for as much."""
+    """One more wallet trades alone, for 90 to 100 % of this; at most for all that the crowd may buy for."""
     crowd_counts: tuple[int, ...] = (13, 6, 4, 2, 1)
     """How many are drawn between each pair of bounds. Where the venue is too thin, all sizes shrink."""
     crowd_purse_wei: tuple[int, int] = (5 * 10**15, 30 * 10**18)
     """The least and the most eth that a wallet of the crowd holds beyond its buys."""
     crowd_most_tip_wei: int = 3 * 10**9
+    """The highest tip of a wallet of the crowd, for a unit of gas."""
     crowd_buy_blocks: int = 4
+    """The blocks of the crowd's first buys; a wallet that buys twice does so a block later."""
     crowd_gaps_s: tuple[int, int] = (1, 60)
     """The bounds of the drawn times before each block of the crowd's buys."""
     crowd_depth_divisor: int = 10
@@ -113,13 +117,17 @@ class Policy:
     warn_loss_bps: int = 1500
     danger_loss_bps: int = 5000
     toll_warn_bps: int = 1000
+    """A pool that keeps this share of a round trip is at least a warning."""
     sellable_share_bps: int = 5000
+    """A token of which less can be sold within a day cannot be sold."""
     whole_tolerance_bps: int = 1
-    """A sell that leaves less than this share of the planned amount counts as a sell of all of it."""
+    """A sell that leaves at most this share of the planned amount counts as a sell of all of it."""
     rival_hook_margin_bps: int = 100
+    """A pool with a stranger's hook is chosen only where it brings this much more than another."""
     thin_quote_wei: int = 10**17
     """Flag no_liquidity: the best venue's quote side is worth less than this."""
     price_disagreement_bps: int = 300
+    """No dollar price is given where the pool's and the price feed's differ by more."""
 
     high_creator_tax_bps: int = 500
     serial_launches: int = 5
@@ -155,6 +163,7 @@ class Policy:
     node_fault_ttl_ms: int = 2000
     answer_ttl_ms: int = 15_000
     deep_ttl_ms: int = 60_000
+    """How long an answer is shared: one that a node error left unproven, another one, and a deep check's."""
 
     def at_size(self, probe_wei: int) -> "Policy":
         """The same thresholds with another usual buy, and a larger round trip of ten times as much. The

@@ -58,7 +58,7 @@ _MEANINGS: Mapping[str, str] = MappingProxyType(
 
 def find_meaning(reason: str | None) -> str | None:
     """What a cleaned reason means if it is a router's or a pool's code, as the end of a sentence; None: it is
-    none that is known. Any contract can give the same reason: show the reason, too."""
+    no known code. Any contract can give the same reason: show the reason, too."""
     return None if reason is None else _MEANINGS.get(reason)
 
 

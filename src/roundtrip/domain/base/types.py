@@ -22,13 +22,14 @@ BURN_ADDRESS = Address("0x000000000000000000000000000000000000dead")
 BURN_ADDRESSES = frozenset({ZERO_ADDRESS, BURN_ADDRESS})
 
 BPS = 10_000
-"""One, in hundredths of a percent."""
+"""The whole of something (100 %), in hundredths of a percent."""
 
 WEI_PER_ETH = 10**18
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 _MAX_PRECOMPILE = 0xFFFF
+"""Addresses from 1 to this one count as precompiles."""
 
 
 def is_precompile(address: Address) -> bool:

@@ -84,7 +84,8 @@ class PoolFacts:
 
 @dataclass(frozen=True, slots=True)
 class OtherPool:
-    """A pool of a token that no check trades in: ``at`` its address or id, ``against`` what is not money."""
+    """A pool of a token that no check trades in. ``at``: its address or id; ``against``: the other token in
+    it, which is not money."""
 
     wire: ClassVar[str] = "OtherPool"
 

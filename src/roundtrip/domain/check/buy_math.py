@@ -47,8 +47,9 @@ def outputs_of_buys(
 def price_after_buy(
     pool: PoolFacts, fee_pips: int, token_is_zero: bool, amount_raw: int, nets: Mapping[int, int]
 ) -> int:
-    """The square root of a pool's price (X96) after a buy for so much of the quote, or where its liquidity
-    ends. ``nets``: what comes into range where the price rises past a tick, and leaves it where it falls."""
+    """The square root of a pool's price (X96) after a buy for ``amount_raw`` of the quote, or where its
+    liquidity ends. ``nets``: the liquidity that comes into range where the price rises past a tick, and
+    leaves it where the price falls."""
     state = _PoolRange(pool.sqrt_price_x96, pool.liquidity, fee_pips, 1, token_is_zero)
     left_raw, tick = amount_raw * (PIPS - fee_pips) // PIPS, tick_at(pool.sqrt_price_x96)
     end = MAX_TICK if token_is_zero else MIN_TICK
@@ -67,6 +68,7 @@ def price_after_buy(
 V3_SPACINGS = MappingProxyType({100: 1, 500: 10, 3000: 60, 10_000: 200})
 """The tick spacing of each fee tier (UniswapV3Factory.sol)."""
 _MAX_PAUSES = 64
+"""The most pauses of a swap that are computed."""
 _WORD = 256
 """A swap pauses at the end of each word of the pool's bitmap of ticks, and rounds there."""
 

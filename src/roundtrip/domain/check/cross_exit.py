@@ -3,12 +3,11 @@
 A token whose cheapest pool refuses sells may have another pool that takes back only what was bought in it, at
 any price, out of the buyer's own money. That is no exit. So where the cheapest venue refuses the sell, tokens
 bought there are sold on the other venues, and the loss counts as theirs. Where it takes the sell and much is
-lost there, the tokens are sold on the others, too: if that loses much, so does who buys. If only the token
-takes much there, the losses of the other venues stay, and the verdict says so.
+lost there, the tokens are sold on the others, too: where that loses much as well, the smaller of both losses
+counts as theirs. Otherwise their losses stay, and if the token takes much there, the verdict says so.
 
 What other wallets meet, and sells with more and less gas, are tried where a buy brings most. On any other
-venue they are unknown unless they were tried there, too: a token with two pools shows no less than one with
-one.
+venue they are unknown unless they were tried there, too: so a second pool hides nothing.
 """
 
 from collections.abc import Sequence
@@ -36,6 +35,7 @@ def with_exits(
 
 
 def _with_untried(readings: tuple[VenueReading, ...]) -> tuple[VenueReading, ...]:
+    """The readings, where sells beside the main wallet's are Missing if they were tried elsewhere only."""
     if not any(map(is_tried_beside, readings)):
         return readings
     return tuple(
@@ -60,6 +60,7 @@ def is_tried_beside(reading: VenueReading) -> bool:
 def _with_losses(
     evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 ) -> tuple[VenueReading, ...]:
+    """The readings, each with the loss of selling on its venue what was bought on the cheapest."""
     cheapest = cheapest_of(evidence.venues, readings, evidence.market, policy)
     if cheapest is None:
         return readings
@@ -133,9 +134,9 @@ def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:
 
 
 def _may_lose_more(cheapest: VenueReading, other: VenueReading, policy: Policy) -> bool:
-    """Whether the token takes so much of a round trip on the cheapest venue that it is warned of, and much
-    more than on the other, or may. What the venue itself keeps does not count: any stranger can open a pool
-    with a toll."""
+    """Whether the token takes at least ``warn_loss_bps`` of a round trip on the cheapest venue, and much more
+    than on the other; True also where that is not known. What the venue itself keeps does not count: any
+    stranger can open a pool with a toll."""
     lost_bps = parts(cheapest, policy).tax_bps
     figures = (*cheapest.whole_sells(), *cheapest.nearly_sells(), cheapest.fees_bps, cheapest.first_tax_bps)
     return any(isinstance(figure, Missing) for figure in figures) or (
@@ -144,17 +145,17 @@ def _may_lose_more(cheapest: VenueReading, other: VenueReading, policy: Policy) 
 
 
 def loses_much(reading: VenueReading, policy: Policy) -> bool:
-    """Whether so much of a round trip is lost on the venue, to the token or to the pool, that it is warned
-    of."""
+    """Whether at least ``warn_loss_bps`` of a round trip are lost on the venue, to the token or to the
+    pool."""
     return fee_like_bps(reading, policy) >= policy.warn_loss_bps
 
 
 def _beside_seller(
     evidence: Evidence, readings: Sequence[VenueReading], cheapest: int, number: int, policy: Policy
 ) -> VenueReading:
-    """The reading beside a cheapest venue that takes the sell. Where much is lost there, and what was bought
-    there loses much here, too, the smaller of both losses counts: the token or the pool keeps its buyers from
-    here."""
+    """The reading of venue ``number`` beside a cheapest venue that takes the sell. Where much is lost there,
+    and what was bought there loses much here, too, the smaller of both losses counts: buyers there cannot
+    escape it by selling here."""
     own, reading = readings[cheapest], readings[number]
     if reading.status == "bought" and loses_much(own, policy):
         lost = _loss_bps(evidence, cheapest, number, evidence.venues[number].crossed, policy)
@@ -171,6 +172,7 @@ def _beside_seller(
 def _loss_bps(
     evidence: Evidence, cheapest: int, number: int, outcome: CellOutcome | None, policy: Policy
 ) -> int | Missing:
+    """The loss of what was bought on venue ``cheapest`` and sold on venue ``number``, valued in eth."""
     if isinstance(outcome, Missing):
         return outcome
     if not isinstance(outcome, Sold):

@@ -87,7 +87,7 @@ class MainSells:
 
 
 def _price_loss_bps(sell: SellResult, grown_bps: int) -> int | None:
-    """What of it all was not sold counts as lost, as in ``taken_bps``."""
+    """What did not sell of the whole amount counts as lost, as in ``taken_bps``."""
     if not isinstance(sell, Sale):
         return None
     share_bps = BPS if sell.whole else sell.share_bps
@@ -96,8 +96,8 @@ def _price_loss_bps(sell: SellResult, grown_bps: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class CrowdFinding:
-    """A wallet of the crowd that met something else, and why. ``refused``: it sold less than half; else it
-    lost ``loss_bps``."""
+    """A wallet of the crowd that met something else, and why. ``refused``: it sold less than half, or in
+    pieces less than 90 %; else it lost ``loss_bps``."""
 
     trade: CrowdTrade
     cause: Cause
@@ -157,6 +157,7 @@ def differing(crowd: Crowd, main: MainSells, policy: Policy) -> list[int]:
 
 
 def _differs(trade: CrowdTrade, main: MainSells, policy: Policy) -> bool:
+    """Whether the trade met something else than the main wallet; False where that cannot be told."""
     outcome = trade.outcome
     expected_bps = main.expected_loss_bps(trade.wallet, policy)
     if isinstance(outcome, RefusedCall) and outcome.step in ("fund", "buy"):
@@ -324,9 +325,9 @@ def _finding(
 
 
 def _blame(trade: CrowdTrade, cause: Cause, outcome: object, policy: Policy) -> CrowdFinding:
-    """What the isolated trade met; where that is milder than what it met in company, for what it is or for
-    what others did, that counts: fewer others may have sold. A wallet that sold in company was not refused,
-    whatever amount was refused alone."""
+    """What the isolated trade met. Where the wallet lost more in company, for what it is or for what others
+    did, that loss counts: fewer others may have sold in isolation. A wallet that sold in company was not
+    refused, whatever amount was refused alone."""
     finding = _blame_alone(trade, cause, outcome, policy)
     if finding.refused and cause == "wallet" and _arrived_less(trade.outcome):
         finding = CrowdFinding(trade, cause, False, taken_bps(trade.outcome), None)

@@ -107,7 +107,7 @@ def differing_text(crowd: CrowdReading, route: str) -> str:
     for finding in sorted(crowd.findings, key=_plainness):
         by_cause.setdefault(finding.cause, finding)
     if len(by_cause) > 1:
-        # What was not met alone is said only where nothing was.
+        # Said only where no other cause was found.
         by_cause.pop("not alone", None)
     clauses = [_clause(finding, crowd, route) for finding in by_cause.values()]
     if not clauses and crowd.differing:

@@ -130,8 +130,8 @@ LaunchPhase = Literal["curve", "swept", "pooled", "rescued"]
 
 @dataclass(frozen=True, slots=True)
 class LaunchRecord:
-    """The launchpad factory's record of a token. ``curve_state`` is set while it is on its curve;
-    ``hook_fee_bps`` is of the pool that it has or will have."""
+    """The launchpad factory's record of a token. ``phase``: its last ``events.Step``; ``curve``: none yet,
+    and ``curve_state`` is set. ``hook_fee_bps`` is of the pool that it has or will have."""
 
     wire: ClassVar[str] = "Launch"
     phase: LaunchPhase
@@ -316,9 +316,9 @@ sales over the day."""
 @dataclass(frozen=True, slots=True)
 class CrowdWallet:
     """A drawn wallet that trades among others. ``purse_wei``: eth beyond what its buys cost; it also holds
-    ``weth_wei`` and ``usdg_raw``. It buys for ``size_wei``, and later for ``again_wei`` (0: not again), worth
-    in the venue's quote. It sells ``share_bps`` of that ``after_s`` after its last buy. ``delegates``: it has
-    code, the designator of an EIP-7702 delegation.
+    ``weth_wei`` and ``usdg_raw``. It buys for ``size_wei``, and later for ``again_wei`` (0: not again), paid
+    in the venue's quote. It sells ``share_bps`` of what that bought, ``after_s`` after its last buy.
+    ``delegates``: it has code, the designator of an EIP-7702 delegation.
     """
 
     wire: ClassVar[str] = "CrowdWallet"
@@ -385,9 +385,9 @@ Difference = Literal[
 """In what an isolated trade differs from the main wallet's. ``blocks``: only in that as many blocks and
 seconds pass as in company, which they do in all of these; ``as drawn``: in all that the wallet of the crowd
 does; ``wallet``: only in what the wallet is and has, its code aside; ``nearly all``: in that it sells a
-thousandth less, as the next ones do; ``others``, ``others sold``: only in that others buy
-before, or buy and sell; ``in company``: the whole crowd buys as it did, and then this wallet tries to sell,
-soon, after an hour and after a day; the rest: only in this choice."""
+thousandth less, as the two ``others`` do; ``others``, ``others sold``: only in that others buy before, or buy
+and sell; ``in company``: the whole crowd buys as it did, and then this wallet tries to sell, soon, after an
+hour and after a day; the rest: only in the wallet's choice of that name."""
 
 
 @dataclass(frozen=True, slots=True)

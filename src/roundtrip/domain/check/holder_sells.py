@@ -51,7 +51,7 @@ def judge_holder_sells(sells: HolderSells, policy: Policy) -> HolderSellFindings
     sold = [loss for loss in lost if loss is not None]
     robbed = [loss for loss in sold if loss >= policy.danger_loss_bps]
     waiting = sum(
-        loss.later is not None and isinstance(_loss_of(sells.control, loss), int) for loss in sells.tried
+        sell.later is not None and isinstance(_loss_of(sells.control, sell), int) for sell in sells.tried
     )
     return HolderSellFindings(len(lost), len(lost) - len(sold), len(robbed), waiting, max(sold, default=0))
 

@@ -35,11 +35,13 @@ from .venue_reading import Status, VenueReading
 
 _REFUSED = RefusedCall("sell", None, 0)
 _MIN_LOSS = -BPS * BPS
+"""A loss below every line: a sell whose result is missing may have brought any gain."""
 _NEARLY = ("nearly", "nearly_hour", "nearly_day")
 _SELLS = ("full", "hour", "day", "half", "pieces", "any_hour", "route", *_NEARLY)
 """The fields of the sells that a code depends on."""
 _FIRST: Rank = (-1, 0, False)
 _LAST: Rank = (9, 0, True)
+"""Before and behind every rank that a venue can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ def _where_ranks_meet(
 def _outcomes(
     reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
 ) -> frozenset[VenueOutlook]:
+    """Every outcome that the venue could still have."""
     if isinstance(reading.status, Missing):
         outlooks = {VenueOutlook(status) for status in reading.may_be}
         if "bought" in reading.may_be:
@@ -267,6 +270,7 @@ class _Venue:
         return fulls
 
     def _state(self, *sells: SellResult) -> _State | None:
+        """The state for these results of ``_SELLS``; None: the venue takes no sell."""
         reading = replace(self._reading, **dict(zip(_SELLS, sells, strict=True)))  # type: ignore[arg-type]
         completed = _complete_badly(reading)
         if not takes_sells(completed, self._policy):

@@ -29,7 +29,8 @@ _NO_PROMISE = "That is no promise"
 @dataclass(frozen=True, slots=True)
 class Prospect:
     """One thing that could change, in a sentence. ``can``: it was tried and does. ``may``: an account or
-    contract could do it. ``not_found``: a search found nothing."""
+    contract could do it. ``not_known``: a try or a search gave no complete result. ``not_tried``: this check
+    did not look. ``not_found``: a search found nothing."""
 
     topic: Topic
     standing: Standing

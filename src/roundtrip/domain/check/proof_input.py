@@ -34,10 +34,9 @@ MAIN_WALLET = -1
 
 @dataclass(frozen=True, slots=True)
 class RecalledWallet:
-    """A wallet that met a refusal or a loss on venue ``at`` in an earlier check: it trades in
-    each check of the next day.
-    ``seed``: of that check, as ``0x`` hex; ``number``: its place in that crowd, or ``MAIN_WALLET``. So nobody
-    can choose its address."""
+    """A wallet that met a refusal or a loss on venue ``at`` in an earlier check: it trades in each check of
+    the next day. ``seed``: of that check, as ``0x`` hex; ``number``: its place in that crowd, or
+    ``MAIN_WALLET``. Its address is drawn from these, so nobody can choose it."""
 
     wire: ClassVar[str] = "Recalled"
 
@@ -69,7 +68,7 @@ class ProofInputs:
 class TokenIndex:
     """``newest_number``: the newest indexed block; 0: none. ``whole_to``: every pool up to that block is
     indexed; None: some may not be. ``pools``: the oldest places where the token trades for money, one more
-    than a check takes where there are more. ``others``: pools against what is no money. ``recalled``: wallets
+    than a check takes where there are more. ``others``: pools whose quote is not money. ``recalled``: wallets
     that met a refusal or a loss, the newest first."""
 
     newest_number: int = 0

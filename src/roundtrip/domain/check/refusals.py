@@ -1,8 +1,8 @@
-"""What a reason of a refused call says: routers and pools hide the token's own."""
+"""Reasons of refused calls: of routers and pools, which hide the token's own, and words for a missing one."""
 
 NO_REASON = "no reason given"
 TRANSFER_REFUSED = "the token refused the transfer and gave no reason"
-"""Where the token was asked directly."""
+"""Where the transfer was also tried directly, without the router."""
 REASON_WITHHELD = "the token refused the transfer, and the router gave no reason for it"
 
 ROUTER_REASONS = frozenset(
@@ -38,7 +38,7 @@ PULL_REASONS = frozenset(
         "TransferHelper: TRANSFER_FROM_FAILED",
     }
 )
-"""Those of them that report a transfer from the wallet."""
+"""Those of ``ROUTER_REASONS`` that report a transfer from the wallet."""
 
 TOO_LITTLE = frozenset(
     {
@@ -61,4 +61,4 @@ TOO_MUCH = frozenset(
         "V4TooMuchRequestedPerHop",
     }
 )
-"""Reasons by which they refuse one that costs more than its own maximum."""
+"""Reasons by which routers and curves refuse a swap that costs more than its own maximum."""

@@ -15,6 +15,7 @@ from .venue_reading import VenueReading
 
 Level = Literal["ok", "warn", "danger", "unknown"]
 Rank = tuple[int, int, bool]
+"""As ``rank_of``; the smaller one is better."""
 
 
 def enough(result: SellResult, policy: Policy) -> bool:
@@ -33,8 +34,8 @@ def takes_sells(reading: VenueReading, policy: Policy) -> bool:
 
 
 def stops_selling(reading: VenueReading, policy: Policy) -> bool:
-    """True where enough of it sells at once, and not enough after an hour nor after a day: who holds it
-    loses it. A result that is missing, or was not tried, is no refusal."""
+    """True where enough of it sells at once, and not enough after an hour nor after a day: what is held is
+    lost. A result that is missing, or was not tried, is no refusal."""
     soon, *laters = zip(reading.whole_sells(), reading.nearly_sells(), strict=True)
     return (
         any(enough(sell, policy) for sell in soon)
@@ -201,7 +202,7 @@ def parts(reading: VenueReading, policy: Policy) -> LossParts:
 
 
 def add_beside(losses: LossParts, reading: VenueReading) -> LossParts:
-    """The parts, with what is lost on the venue that sells cheapest by who cannot sell it here for less."""
+    """The parts, with ``beside_bps``."""
     return replace(
         losses,
         worst_bps=max(losses.worst_bps, beside_bps(reading)),
@@ -211,12 +212,13 @@ def add_beside(losses: LossParts, reading: VenueReading) -> LossParts:
 
 
 def beside_bps(reading: VenueReading) -> int:
-    """What is lost on the venue that sells cheapest by who cannot sell it here for less; 0: nothing is."""
+    """What buyers on the venue that sells cheapest lose at least, whether they sell there or here; 0: less
+    than is warned of."""
     return max(reading.toll_beside_bps, reading.tax_beside_bps)
 
 
 def is_lost_beside(reading: VenueReading, policy: Policy) -> bool:
-    """True where that decides."""
+    """True where ``beside_bps`` is the venue's worst loss, and so decides."""
     return 0 < beside_bps(reading) == parts(reading, policy).worst_bps
 
 
@@ -259,6 +261,7 @@ def code_of_parts(parts: LossParts, policy: Policy) -> tuple[str, Level]:
 
 
 _GROUPS = 3
+"""The number of groups of ``group_of``."""
 
 
 def group_of(reading: VenueReading, policy: Policy) -> int:
@@ -299,8 +302,7 @@ def tie_order(venues: Sequence[VenueEvidence], market: MarketRates) -> tuple[int
     with more money first, then by kind, then by its address or id."""
 
     def key(number: int) -> tuple[int, int, str, int]:
-        found = venues[number]
-        venue, facts = found.venue, found.facts
+        venue, facts = venues[number].venue, venues[number].facts
         reserve_raw = facts.quote_reserve_raw if isinstance(facts, PoolFacts) else 0
         money_wei = quote_in_wei(reserve_raw, venue.quote, market) or 0
         return -money_wei, _KINDS.index(venue.kind), venue.at() or "", venue.fee_pips

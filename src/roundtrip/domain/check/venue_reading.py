@@ -59,8 +59,9 @@ class VenueReading:
     tax_beside_bps: int = 0
     """The same of what the token takes there. At most one of the two is known."""
     trap_beside: int | None = None
-    """The index of the venue that sells cheapest, where it takes no sell, or loses much more than this one
-    there, or may; None: a sell there is as good, or it is not known whether it takes any."""
+    """The index of the venue that sells cheapest, where it takes no sell; where its buyers lose much, here,
+    too; or where the token takes much more there than here; or where one of these may be. None: a sell there
+    is as good, or it is not known whether it takes any."""
     closing: bool = False
     """A buy of the usual size would sell the curve out."""
     may_be: frozenset[Status] = frozenset()
@@ -525,7 +526,7 @@ def _impact_against(received_raw: int, paid_raw: int, main: CompletedBuy) -> int
 
 
 def _impact_by_price(venue: VenueEvidence, main: CompletedBuy) -> int | None:
-    """The same against the price that a pool without a stranger's hook shows, less its fee; None: there is
+    """The impact against the price that a pool without a stranger's hook shows, less its fee; None: there is
     none. Only for a token with far fewer base units than its money: then the price is the larger of the two
     that the pool's square root may mean."""
     facts, place = venue.facts, venue.venue

@@ -105,7 +105,7 @@ _EXISTING = ("dry", "refused", "rounds", "keeps", "bought")
 
 
 def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> _VerdictFinding:
-    """The first code, in the policy's order, that the evidence proves.
+    """The code that the evidence proves, with its level and the venue that decided.
 
     A missing piece is read as absent, which is one of its values: every value gives the same code.
     """

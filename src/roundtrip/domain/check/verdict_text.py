@@ -188,7 +188,7 @@ def _trap_beside_text(
 def _lost_beside_text(
     evidence: Evidence, readings: tuple[VenueReading, ...], index: int, policy: Policy
 ) -> str:
-    """What is lost in the pool where a buy brings most, by who cannot sell it in this one for less."""
+    """What is lost in the pool where a buy brings most, where selling in this one loses much, too."""
     reading, crossed = readings[index], evidence.venues[index].crossed
     assert reading.trap_beside is not None
     beside = evidence.venues[reading.trap_beside].venue

@@ -47,7 +47,8 @@ APART_S = 600
 SETTLED_S = 600
 """The age from which facts count: newer ones may be reorged out, or reversed."""
 CROWD = 3
-"""The fewest purses that bought a token that runs: an account that pumps it alone moves no other money."""
+"""The fewest purses (``market/fairness.py``) that bought a token that runs: an account that pumps it alone
+moves no other money."""
 OWN_DIVISOR = 10
 """The account's own wallets may trade at most this part of what others did: more of it moved the price."""
 

@@ -185,8 +185,8 @@ class HolderBook:
         return buys
 
     def _apply_costs(self, tx: TokenTx, paid: Sequence[PaidBuy], worth: Worth) -> None:
-        """Adds each buyer's share of the cost of the fills. What stays with an address beside is parked
-        there."""
+        """Adds each buyer's share of the cost of the fills. What stays at an address of ``places.beside`` is
+        parked there."""
         beside = self.beginning.places.beside
         priced: tuple[VenueFill, ...] | None = None
         total_cost: int | None = None
@@ -203,8 +203,7 @@ class HolderBook:
                 _add_cost(self.wallets[hand], cost)
 
     def _attribute_fetched(self, flows: list[WalletFlow], block_number: int) -> list[WalletFlow]:
-        """The flows, in which tokens fetched from where they were parked are bought by the wallet that
-        fetched them."""
+        """The flows, with tokens that a wallet fetched from where they were parked as bought by it."""
         attributed = []
         for flow in flows:
             kind, wallet, other, amount = flow
@@ -283,13 +282,13 @@ class HolderBook:
         return TopShare(top_raw, self._existing_raw())
 
     def _existing_raw(self) -> int:
-        """All there is of it by the logs; 0: they report no minting."""
+        """The amount that exists by the logs; 0: they report no minting."""
         zero = self.wallets.get(ZERO_ADDRESS)
         return 0 if zero is None else -zero.balance_raw
 
     def top_share_at(self, at_s: int) -> TopShare | None:
-        """The same at the end of that hour, kept for eight days; None: before the token's first transfer, or
-        no longer kept."""
+        """As ``top_share``, at the end of that hour, kept for eight days; None: before the token's first
+        transfer, or no longer kept."""
         hour, newest = at_s // 3600, self.hours.newest
         return self.top_share() if newest is not None and hour >= newest else self.hours.at(hour)
 

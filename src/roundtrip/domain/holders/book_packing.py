@@ -12,7 +12,7 @@ MAX_BYTES = 1 << 30
 """The longest table that is read, decompressed: six million rows."""
 
 _MAX_LISTS = 500
-"""The most lists that the JSON may hold: a hundred thousand nested ones crash its parser."""
+"""The most lists and objects that the JSON may hold: a hundred thousand nested ones crash its parser."""
 
 _LEVEL = 1
 """The fastest: addresses and amounts are nearly random, and a higher level saves a twentieth."""
@@ -77,7 +77,7 @@ def read_ints(values: Any) -> list[int]:
 
 
 def read_texts(values: Any) -> list[str]:
-    """The same for texts."""
+    """A list of texts from JSON. Raises as ``read_ints``."""
     if not all(type(value) is str for value in values):
         raise ValueError("what should be a text is none")
     return list(values)

@@ -25,9 +25,9 @@ class DeployerDeeds:
 
 
 def deployer_deeds(inputs: HolderInputs) -> DeployerDeeds | None:
-    """None: the deployer is not known; or the book did not track him; or the logs drift and show nothing that
-    left him. What left him without a readable log is not known then, so neither that he never held any nor
-    that he holds all is proven."""
+    """The deployer's deeds. None: he is not known; or the book did not track him; or the logs drift and show
+    nothing that left him. What left him without a readable log is not known then, so neither that he never
+    held any nor that he holds all is proven."""
     if inputs.maker is None:
         return None
     deployer = inputs.maker.deployer

@@ -54,8 +54,9 @@ class HolderInputs:
     ``supply_raw``: as the token reports it. ``balances``: ``balanceOf`` of every wallet that was asked.
     ``drifts``: whether logs and balances disagree; the top is then ranked by ``balances``. ``families``: how
     many wallets each funder sent a first eth. ``never_group``: transactions of entry points, and funders that
-    are contracts, or a deployer as busy as an exchange. ``leaders``: the wallets with the largest balances by
-    the logs, enough to find the biggest holders; None: every wallet is searched."""
+    are contracts, those that may be one included; and a deployer as busy as an exchange. ``leaders``: the
+    wallets with the largest balances by the logs, enough to find the biggest holders; None: every wallet is
+    searched."""
 
     book: HolderBook
     supply_raw: int
@@ -253,7 +254,8 @@ def _count_balances(inputs: HolderInputs) -> int:
 
 
 def concentration(inputs: HolderInputs) -> Concentration | None:
-    """None: no wallet has a balance, or the logs drift, so that balances are not known."""
+    """How unevenly wallets hold the token. None: no wallet has a balance, or the logs drift, so that balances
+    are not known."""
     if inputs.drifts:
         return None
     skipped, wallets = outside(inputs), inputs.book.wallets.items()
@@ -270,8 +272,8 @@ def _sum(inputs: HolderInputs, wallets: Collection[Address]) -> int:
 
 
 def snipers(inputs: HolderInputs, launch: LaunchBuys | None = None) -> Snipers | None:
-    """None: no wallet bought in the launch window, nobody raced for it, or there was no launch. ``launch``:
-    the book's, if the caller has it already."""
+    """The snipers of the launch. None: no wallet but the deployer bought in its window, nobody raced for it,
+    or there was no launch. ``launch``: the book's, if the caller has it already."""
     launch = launch or inputs.book.launch()
     deployer = inputs.maker.deployer if inputs.maker else None
     buys = [buy for buy in launch.buys if buy.wallet != deployer] if launch and launch.is_opening else []
@@ -359,9 +361,8 @@ def bundles(inputs: HolderInputs, launch: LaunchBuys, min_size: int = MIN_BUNDLE
 
 def suspicious(inputs: HolderInputs, launch: LaunchBuys | None) -> tuple[Address, ...]:
     """Every suspicious wallet, once: the deployer, snipers, bundles, and wallets that the deployer funded. A
-    launch may name any stranger as its creator: a
-    creator counts only if one of these rules covers him, or if the deployer is a contract, since he may
-    control it."""
+    launch may name any stranger as its creator: he counts only if one of these rules covers him, or if the
+    deployer is a contract, or may be one, since he may control it."""
     wallets: list[Address] = []
     if inputs.maker is not None:
         wallets.append(inputs.maker.deployer)
@@ -388,7 +389,7 @@ def is_funded_by_deployer(inputs: HolderInputs, wallet: Address) -> bool:
 def tags(
     inputs: HolderInputs, wallet: Address, snipers: Collection[Address], bundled: Collection[Address]
 ) -> tuple[Tag, ...]:
-    """In the order of ``Tag``."""
+    """The tags that apply to the wallet, in the order of ``Tag``."""
     maker, known = inputs.maker, inputs.wallets.get(wallet, UNKNOWN)
     applicable: dict[Tag, bool] = {
         "deployer": maker is not None and wallet == maker.deployer,

@@ -13,7 +13,7 @@ from .columns import HolderColumns
 
 TOP = 10
 KEPT_HOURS = 8 * 24
-"""Eight days, as of the numbers of holders."""
+"""Eight days, as ``HolderMinutes`` keeps the numbers of holders."""
 _KEPT_LEADERS = 100
 _NOT_KNOWN_RAW = 1 << 300
 """No balance is above this, so that no wallet becomes a leader until all of them are ranked."""
@@ -29,7 +29,7 @@ class TopShare(NamedTuple):
 @dataclass(slots=True)
 class Leaders:
     """``members``: every wallet with a balance above ``floor_raw``, and perhaps others. ``top``: how many of
-    the biggest are added up."""
+    the biggest are added up. ``kept``: how many members stay once there are more than twice as many."""
 
     floor_raw: int = 0
     members: set[Address] = field(default_factory=set)
@@ -46,7 +46,8 @@ class Leaders:
         self.floor_raw, self.members = _NOT_KNOWN_RAW, set()
 
     def top_raw(self, wallets: Mapping[Address, HolderColumns], skipped: Collection[Address]) -> int:
-        """What the ten biggest wallets hold, without the skipped ones, which must be skipped from then on."""
+        """What the ``top`` biggest wallets hold, without the skipped ones, which must be skipped from then
+        on."""
         ranked = self._rank(wallets, self.members, skipped)
         if self.floor_raw and (len(ranked) < self.top or ranked[self.top - 1][0] < self.floor_raw):
             ranked = self._rank(wallets, wallets, skipped)
@@ -62,7 +63,7 @@ class Leaders:
         among: Collection[Address],
         skipped: Collection[Address],
     ) -> list[tuple[int, Address]]:
-        """At most two times and one more than are kept, largest first."""
+        """The balances above zero, at most one more than twice ``kept``, largest first."""
         balances = (
             (wallets[wallet].balance_raw, wallet)
             for wallet in among

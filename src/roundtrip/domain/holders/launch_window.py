@@ -184,7 +184,7 @@ class Launching:
     launch, ``is_final`` or provisional, unless ``quiet`` trading says otherwise. ``first_buys``: from the
     first buy on, while there is no ``window``. ``recent_windows``: until it is final, one for each of the
     last blocks with buys, and ``recent_raw``: what was bought in all of them. ``insiders``: wallets whose
-    buys do not count. ``outside_raw``: what others bought since the pools' block, less what they sold.
+    buys do not count. ``outside_raw``: what others bought since ``window`` began, less what they sold.
     ``quiet``: the windows that start with the first buys of unrelated wallets, in their order. ``large``: the
     first large buy after them, unless it is the launch. ``opened_number``: the last block in which liquidity
     was added, while there is no final launch."""
@@ -252,6 +252,7 @@ class Launching:
                 self._note_early_buyers(tx, buys, handed)
 
     def _search(self, tx: TokenTx, buys: Sequence[WalletFlow], filled: bool, existing_raw: int) -> None:
+        """Applies the rules of the module's docstring to one more transaction."""
         latest = self._window_of(tx)
         bought_before_raw = latest.bought_raw
         for window in (latest, *self.quiet.values()):
@@ -280,7 +281,7 @@ class Launching:
             self._add(self.first_buys, buys, tx)
 
     def _end_with(self, window: Window, existing_raw: int) -> None:
-        """Ends the search with the first large buy, the launch unless an outsider bought before."""
+        """Ends the search with the first large buy: the launch, unless an unrelated wallet bought before."""
         if self.window is None or all(early.number >= window.number for early in self.quiet.values()):
             self._finalize(window)
             return
@@ -353,7 +354,7 @@ class Launching:
 
     def _launch_window(self, related: Collection[Address]) -> Window | None:
         window = self.window or self.first_buys
-        early = next((found for wallet, found in self.quiet.items() if wallet not in related), None)
+        early = next((quiet for wallet, quiet in self.quiet.items() if wallet not in related), None)
         if early is None:
             return self.large or window
         return (
@@ -366,8 +367,8 @@ class Launching:
         launch = self._launch_window(related)
         if self.large is None or launch is None or launch is self.large or launch.holds(self.large.number):
             return None
-        found = self.large.as_launch()
-        return replace(found, buys=tuple(buy for buy in found.buys if buy.wallet not in self.insiders))
+        large = self.large.as_launch()
+        return replace(large, buys=tuple(buy for buy in large.buys if buy.wallet not in self.insiders))
 
     def last_number(self) -> int | None:
         """The last block that may change who bought at the launch; None: there is no launch, or it is not

@@ -22,8 +22,8 @@ from .launch_groups import BuyerGroup, join_groups
 
 _MIN_TIED = 2
 _SPANS_S = ((100, 86_400), (MAX_FUNDED, 3_600))
-"""How far apart two payments of one funder tie, by how many wallets he paid first, at most. One person's
-wallets are paid in one go; a faucet pays strangers all day."""
+"""Up to so many wallets that a funder was first to pay, two of his payments tie if they are at most so many
+seconds apart. One person's wallets are paid in one go; a faucet pays strangers all day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,9 @@ class Purse:
 
 
 class PurseCount(NamedTuple):
-    """Of the traced wallets that hold the token. ``unknown``: wallets that may share a purse with others,
-    because their funder, or whom else he paid, is not known; each counts as a purse of its own."""
+    """Of the traced wallets (``HolderInputs.wallets``) that hold the token. ``unknown``: those that may share
+    a purse with others, because their funder, or whom else he paid, is not known; each counts as a purse of
+    its own."""
 
     wallets: int
     purses: int
@@ -67,7 +68,7 @@ def funder_groups(inputs: HolderInputs) -> list[BuyerGroup]:
 
 
 def _span_s(inputs: HolderInputs, funder: Address) -> int | None:
-    """None: any time."""
+    """The span of ``_SPANS_S`` for a funder; None: his payments tie however far apart."""
     if is_deployer(inputs, funder):
         return None
     return next(span_s for most, span_s in _SPANS_S if inputs.families[funder] <= most)
@@ -122,6 +123,7 @@ def count_purses(inputs: HolderInputs, found: Sequence[Purse]) -> PurseCount:
 
 
 def _is_traced(inputs: HolderInputs, wallet: Address) -> bool:
+    """Whether it is known with whom the wallet shares a purse, if with anybody."""
     known = inputs.wallets.get(wallet, UNKNOWN)
     if known.funder is None:
         return known.funder_known

@@ -13,7 +13,7 @@ from roundtrip.domain.holders.book import HolderColumns
 
 KEPT = 400
 """How many wallets with the largest balances are remembered."""
-_LEAST = 100
+_MIN_CERTAIN = 100
 """How many leaders must be certain for the remembered ranking to be used."""
 MAX_MOVED = 20_000
 """If more wallets moved, ranking all of them is as fast."""
@@ -25,7 +25,7 @@ class HolderRanking:
 
     moved: set[Address] | None = None
     kept: int = KEPT
-    min_certain: int = _LEAST
+    min_certain: int = _MIN_CERTAIN
     _leaders: list[Address] = field(default_factory=list)
     _negative: list[Address] = field(default_factory=list)
     _is_cut: bool = False

@@ -68,8 +68,8 @@ class WalletFlow(NamedTuple):
 
 class PaidBuy(NamedTuple):
     """A buy with its price. ``fills`` paid out ``of_raw`` without taxes; of that, the part between
-    ``from_raw`` and ``to_raw`` stayed with ``hand``: a wallet, or an address beside, from which others may
-    fetch it."""
+    ``from_raw`` and ``to_raw`` stayed with ``hand``: a wallet, or an address of ``NonWallets.beside``, from
+    which others may fetch it."""
 
     hand: Address
     fills: tuple[VenueFill, ...]
@@ -98,9 +98,9 @@ _Sums = dict[Address, int]
 
 
 def trace_transaction(tx: TokenTx, places: NonWallets) -> TransactionFlows:
-    """All flows of one transaction, and the prices of its buys. Pools, addresses beside and burn addresses
-    have no flows. Never raises, whatever the logs say: an address that sends more than it has sends its own
-    tokens."""
+    """All flows of one transaction, and the prices of its buys. Pools, addresses of ``beside`` and burn
+    addresses have no flows. Never raises, whatever the logs say: an address that sends more than it has sends
+    its own tokens."""
     moves, fills, pools = tx.moves, tx.fills, places.pools
     wallet_flows: list[WalletFlow] = []
     paid: list[PaidBuy] = []
@@ -238,6 +238,7 @@ class _TokenPaths:
                 self._give(recipient, sender, amount)
 
     def _give(self, recipient: Address, origin: Address, amount: int) -> None:
+        """Adds a lot to what the recipient holds."""
         if recipient not in self.places.beside:
             if origin == ZERO_ADDRESS:
                 origin = Address(_MINTED + recipient)
@@ -257,6 +258,7 @@ class _TokenPaths:
                 del lots[: MAX_LOTS // 2]
 
     def _end_at(self, place: Address, origin: Address, amount: int) -> None:
+        """Records that tokens of this origin went into a pool or to a burn address."""
         if place not in self.places.pools:
             _add(self.burned, origin, amount)
             return

@@ -1,11 +1,11 @@
 """Who can withdraw how much of a token's active depth. Pure.
 
-A position counts by its share of the liquidity in range at the pool's price; pools count by the worth of
-the quote in their curves. Shares are rounded down, so that no party has more than it has.
+A position counts by its share of the liquidity in range at the pool's price; a pool counts by the worth of
+the quote along its curve (``quote_along_raw``). Shares are rounded down, so that no party has more than it
+has.
 
-Contracts that are known by their code to keep what they are given until a time.
-
-Positions in pools, as the index folds them."""
+Also here: positions as the index folds them, and contracts whose code is known to keep what they are given
+until a time."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class PoolPositions:
 
 @dataclass(frozen=True, slots=True)
 class TokenPositions:
-    """The pools of a token at the index's block, in which the quote is money."""
+    """The pools of a token whose quote is money, at the index's block."""
 
     block: BlockRef
     pools: tuple[PoolPositions, ...]
@@ -80,8 +80,8 @@ _Q96 = 2**96
 
 
 class Withdrawal(NamedTuple):
-    """Who can withdraw a position now. ``function``: of the contract that holds it; empty: the holder
-    itself."""
+    """Who can withdraw a position now. ``function``: of the contract that holds it, or in words how; empty:
+    the wallet holds it, or is approved for it."""
 
     wallet: Address
     function: str = ""
@@ -224,6 +224,7 @@ def _idle_totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
 
 
 def _totals_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
+    """The shares of the active depth by what keeps them; where nothing is in range, ``_idle_totals_bps``."""
     if _are_out_of_range(pools):
         return _idle_totals_bps(pools)
     whole_wei = sum(pool.worth_wei or 0 for pool in pools)
@@ -259,7 +260,7 @@ def _money_bps(pools: tuple[PoolDepth, ...]) -> dict[HeldBy, int]:
 
 def quote_along_raw(sqrt_price_x96: int, liquidity: int, token_is_zero: bool) -> int:
     """The quote along the pool's curve at its price, in base units: liquidity times the square root of the
-    price, or by it (Uniswap v3 whitepaper, 6.2)."""
+    price, or divided by it (Uniswap v3 whitepaper, 6.2)."""
     if sqrt_price_x96 <= 0:
         return 0
     if token_is_zero:
@@ -268,7 +269,8 @@ def quote_along_raw(sqrt_price_x96: int, liquidity: int, token_is_zero: bool) ->
 
 
 class KnownLocker(NamedTuple):
-    """``end_view``: tells when the lock of an NFT ends, by its manager and number, in word ``end_word``."""
+    """``end_view``: tells when the lock of an NFT ends, by its manager and number, in word ``end_word`` of
+    its answer."""
 
     name: str
     end_view: str
@@ -287,5 +289,5 @@ KNOWN_CODES: Mapping[str, KnownLocker] = MappingProxyType(
 )
 """By keccak256 of the runtime code. Each was read whole: no function of it lets anybody take a position
 before its time. That holds whatever its storage was: whoever makes a contract can fill that before its code
-is there. What managers let others do for the contract is read beside it. These two are ``time_lock.vy`` and
-``vault_lock.vy`` of this project's ``contracts/liquidity``."""
+is there. Whom position managers let act for the contract is read separately. These two are ``time_lock.vy``
+and ``vault_lock.vy`` of this project's ``contracts/liquidity``."""

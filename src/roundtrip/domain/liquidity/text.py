@@ -67,18 +67,18 @@ def _dangers(
     depth: TokenDepth, exit_after: ExitAfterWithdrawal | None, tags: Mapping[Address, tuple[Tag, ...]]
 ) -> list[str]:
     """What is no pass, the largest share first."""
-    totals, money, found = depth.totals_bps, depth.money_bps, list[tuple[int, str]]()
+    totals, money, dangers = depth.totals_bps, depth.money_bps, list[tuple[int, str]]()
     if exit_after is not None:
-        found.append((max(totals["free"], money["free"]), _free_sentences(depth, exit_after, tags)))
+        dangers.append((max(totals["free"], money["free"]), _free_sentences(depth, exit_after, tags)))
     if depth.unread:
         # What was not read may be most of it, and is not among the totals.
-        found.append((max(totals["unknown"], BPS // 2), f"{depth.unread}: this is not a pass."))
+        dangers.append((max(totals["unknown"], BPS // 2), f"{depth.unread}: this is not a pass."))
     elif largest_bps := max(totals["unknown"], money["unknown"]):
         share = _share(totals["unknown"], money["unknown"], "its")
-        found.append((largest_bps, f"We could not find out who can withdraw {share}: this is no pass."))
+        dangers.append((largest_bps, f"We could not find out who can withdraw {share}: this is no pass."))
     if largest_bps := max(totals["contract"], money["contract"]):
-        found.append((largest_bps, _contract_sentence(depth)))
-    return [text for _, text in sorted(found, key=lambda one: -one[0])]
+        dangers.append((largest_bps, _contract_sentence(depth)))
+    return [text for _, text in sorted(dangers, key=lambda danger: -danger[0])]
 
 
 def _share(depth_bps: int, money_bps: int, whose: str = "the") -> str:
@@ -90,15 +90,16 @@ def _share(depth_bps: int, money_bps: int, whose: str = "the") -> str:
 
 
 _APART_BPS = 500
+"""A larger difference between the two shares is named."""
 
 
 def _contract_sentence(depth: TokenDepth) -> str:
     share = _share(depth.totals_bps["contract"], depth.money_bps["contract"])
-    told = "nobody that we tried can withdraw it now"
+    result = "nobody that we tried can withdraw it now"
     if (end := _first_lock(_positions_held_by(depth, "contract"))) is not None:
         when = format_time(end.at_s)
-        told += f"; it can be withdrawn on {when}" if end.is_exact else f", nor before {when}"
-    return f"{share} is in contracts that we do not know: {told}. This is no pass."
+        result += f"; it can be withdrawn on {when}" if end.is_exact else f", nor before {when}"
+    return f"{share} is in contracts that we do not know: {result}. This is no pass."
 
 
 def _free_sentences(
@@ -122,15 +123,15 @@ def free_sentence(exit_after: ExitAfterWithdrawal, tags: Mapping[Address, tuple[
     text = f"{who}, {whose}, can withdraw {_share(party.share_bps, party.money_bps)} at any moment{by}"
     if exit_after.is_refused:
         share = _share(party.share_bps, party.money_bps)
-        told = "We simulated its withdrawal, which is refused now: a hook or the token may let it pass later."
-        return f"{who}, {whose}, has {share}. {told}"
+        now = "We simulated its withdrawal, which is refused now: a hook or the token may let it pass later."
+        return f"{who}, {whose}, has {share}. {now}"
     if exit_after.missing:
         return f"{text}; we could not find out what you would then get back: {exit_after.missing}."
     if exit_after.loss_bps is None:
         reason = names.reason(exit_after.reason or "")
         why = find_meaning(reason)
-        said = f' ("{reason}"{"" if why is None else f": {why}"})' if reason else ""
-        return f"{text}; you could then not sell at all{said}."
+        in_brackets = f' ("{reason}"{"" if why is None else f": {why}"})' if reason else ""
+        return f"{text}; you could then not sell at all{in_brackets}."
     left_bps = max(0, BPS - exit_after.loss_bps)
     return f"{text}; you would then get {format_percent(left_bps)} of your money back."
 
@@ -157,7 +158,8 @@ def _positions_held_by(depth: TokenDepth, held_by: str) -> list[HeldPosition]:
 
 
 def _first_lock(held: list[HeldPosition]) -> Lock | None:
-    return min((one.lock for one in held if one.lock), key=lambda lock: lock.at_s, default=None)
+    locks = (position.lock for position in held if position.lock)
+    return min(locks, key=lambda lock: lock.at_s, default=None)
 
 
 def format_time(at_s: int) -> str:

@@ -1,4 +1,4 @@
-"""When locked liquidity can be withdrawn. Removals of liquidity, as people are told of them."""
+"""When locked liquidity can be withdrawn, and which removals of liquidity are large."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -17,9 +17,8 @@ _PERCENT_DECIMALS = 2
 
 class Unlock(NamedTuple):
     """A locked position. ``manager``: its owner as the pool knows it, a position manager or another contract.
-    ``number``: its NFT there; 0: it has none. ``holder``: who
-    can withdraw it from ``at_s`` on, seconds since 1970. ``share_bps``: of the active liquidity of its pool,
-    in hundredths of a percent; None: unknown."""
+    ``number``: its NFT there; 0: it has none. ``holder``: who can withdraw it from ``at_s`` on, seconds since
+    1970. ``share_bps``: of the active liquidity of its pool, in hundredths of a percent; None: unknown."""
 
     token: Address
     manager: Address

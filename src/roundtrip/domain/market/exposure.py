@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from roundtrip.domain.base import clock_age
 
 INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS = 500, 2000
-"""From which share of the supply on insiders are a warning, and a bad one."""
+"""The share of the supply, held by insiders, from which this is a warning, and from which it is bad."""
 EXPOSED_FOR_S = 900
 """How long a reading counts: wallets trade and liquidity moves."""
 READ_EVERY_S = 300

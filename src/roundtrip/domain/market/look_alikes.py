@@ -25,10 +25,10 @@ def find_listed(token: Address, symbol: str | None, listed: Iterable[ListedToken
     """The listed token whose symbol this one's is, or may be read as. None: there is none, or it is listed
     itself."""
     tokens = list(listed)
-    if symbol is None or any(token == one.address for one in tokens):
+    if symbol is None or any(token == known.address for known in tokens):
         return None
     readings = list_readings(symbol)
-    return next((one for one in tokens if names.symbol_key(one.symbol) in readings), None)
+    return next((known for known in tokens if names.symbol_key(known.symbol) in readings), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ CROWD = 3
 """The fewest purses: one actor with twenty wallets is no crowd."""
 SHARED_PURSE = 10
 """Of wallets that may all belong to one person, young ones of an exchange or without a known payer, this many
-count as one. New users have young wallets, paid by exchanges and bridges, and on a new index every wallet is
-young: without them the board would be empty. A false crowd then costs thirty paid wallets, and is noise:
-every listed token can be sold to the launchpad's contracts, or was sold in a check."""
+count as one person. New users have young wallets, paid by exchanges and bridges, and on a new index every
+wallet is young: without them the board would be empty. A false crowd then costs thirty paid wallets, and is
+noise: every shown token can be sold to the launchpad's contracts, or was sold in a check."""
 MAX_OF_A_SORT = 30
 """Tokens that are examined closely, each of those shown without a proof, with one, and held back: a flood of
 one sort does not push out another."""
@@ -55,7 +55,7 @@ class CheckedLevel:
     ends_s: float | None = None
 
     def age_s(self, now_s: float) -> int | None:
-        """Whole seconds; None: our clock was set back since, so the age is unknown."""
+        """Whole seconds; None: the clock was set back since, so the age is unknown."""
         return clock_age.age_s(self.at_s, now_s)
 
     def is_within(self, seconds: int, now_s: float) -> bool:

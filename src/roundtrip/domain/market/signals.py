@@ -72,7 +72,8 @@ def insider_sold(facts: SignalFacts, policy: Policy) -> bool | None:
 
 
 def insider_moved(facts: SignalFacts, policy: Policy) -> bool | None:
-    """One of them sent a large part of it to another wallet, which may sell it under its own name."""
+    """The deployer, or a wallet it was first to pay, sent a large part of the token to another wallet, which
+    may sell it under its own name."""
     return _is_much(facts)
 
 

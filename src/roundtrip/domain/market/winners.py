@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Literal
 
 Window = Literal["24h", "7d", "30d", "all"]
-"""The span of a board, the nearest first."""
+"""The span of a board, the shortest first."""
 SPANS: MappingProxyType[str, int | None] = MappingProxyType(
     {"24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400, "all": None}
 )

@@ -7,11 +7,10 @@ written off.
 The practice league: the most profit with pretend eth in a week, by sells that count.
 
 A sell counts where its token is fair and the seller is independent of its deployer, as in
-``domain/market/winners.py``: what a deployer could arrange alone counts for nothing. Losses count as
-gains do. A sell counts where it was priced in a place that the seller cannot set up. Weeks are those of
-``domain/practice/practice.py``, by our clock. The most profit comes first; of equal profit fewer sells,
-then the earlier last sell, then the older account. ``store/practice/league.py`` computes it; tests
-compare it with the same in Python."""
+``domain/market/winners.py``: what a deployer could arrange alone counts for nothing; and where it was priced
+in a place that the seller cannot set up. Losses count as gains do. Weeks begin on Mondays (``monday_s``), by
+this machine's clock. The most profit comes first; of equal profit fewer sells, then the earlier last sell,
+then the older account. ``store/practice/league.py`` computes it; tests compare it with the same in Python."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -202,13 +201,15 @@ def turn_week(account: PracticePurse, positions: Iterable[PracticePosition], now
     return MondayTurn(account, lost, tuple(trades))
 
 
-# --- what is priced as one -------------------------------------------------------------------------
+# --- prices ----------------------------------------------------------------------------------------
 
 
 def part_of(whole: int, share: int, of: int) -> int:
     """``share`` of ``of`` parts of ``whole``, rounded up: what is paid."""
     return -(-whole * share // of)
 
+
+# --- the league ------------------------------------------------------------------------------------
 
 MIN_SELLS = 3
 """The fewest counted sells of an entry; of one position or of several."""
@@ -224,3 +225,4 @@ FEW = "as far as we know, fewer than twenty people bought the token"
 ELSEWHERE = "its pool is not of the token's launch, and has not been where it trades most for at least a day"
 KIN = "your wallet is linked to the token's deployer"
 NO_TIME = "we could not find out in time who bought the token"
+"""Reasons why a sell does not count."""

@@ -79,7 +79,8 @@ class VerdictClaim:
     tried; for ``no_buy`` and ``no_market`` ``sizes_wei``, the amounts offered for it. ``until_s``: the last
     second of the chain that it covers. ``places``: where it was tried, or where it sells best. ``paid``: wei,
     and the amount of the token that they bought. ``line_bps``: a loss from which a sell contradicts the
-    claim; None: there is no such limit. ``waits``: the verdict says that it sells later, not at once."""
+    claim; None: there is no such limit. ``sometimes``: equal sells were tried with different results.
+    ``waits``: the verdict says that it sells later, not at once."""
 
     code: str
     claim: Claim
@@ -173,7 +174,7 @@ def _bought_raw(evidence: Evidence, number: int) -> int:
 
 
 def _sold_sizes(evidence: Evidence, best: int) -> tuple[int, ...]:
-    """The amounts sold on the best venue, without the large ones, which only the text mentions."""
+    """The amounts sold on the best venue, without the large ones, which decide no code."""
     sizes = {
         cell.outcome.planned_raw
         for cell in evidence.venues[best].cells

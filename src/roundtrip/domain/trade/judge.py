@@ -51,7 +51,7 @@ has the exception."""
 SALE_PARTS_BPS = (9800, 7500, 5000, 2500, 1000, 100)
 """The parts that are tried where a sale of all is refused and a smaller one is not."""
 FEW_UNITS = 10
-"""As much less than all, for tokens whose balances are rounded."""
+"""All but so many base units are tried, too, for tokens whose balances are rounded."""
 WORST_FIRST = ("cannot_sell", "heavy_loss", "no_route", "high_loss", "ok")
 """The order in which the results of several received tokens decide."""
 
@@ -82,6 +82,7 @@ class BalanceChange:
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """What the calls newly allow a spender to take. ``raw`` None: all there is of a collection or a vault.
+    ``via``: at the token, at Permit2, for a whole collection or vault, or for one item (or claim) of it.
     ``covers_held``: it is no less than what the wallet holds after the calls."""
 
     token: Address
@@ -130,7 +131,9 @@ class RunResult:
         """Adds the unlimited allowances that the calls set again without changing them. ``given``: token,
         spender and via of each allowance that the calls set."""
         again = [
-            one for one in self.standing if one.is_unlimited() and (one.token, one.spender, one.via) in given
+            allowance
+            for allowance in self.standing
+            if allowance.is_unlimited() and (allowance.token, allowance.spender, allowance.via) in given
         ]
         return replace(self, allowances=(*self.allowances, *again))
 
@@ -258,6 +261,7 @@ def _lost_bps(sell: tuple[Probe, Sold]) -> int:
 
 
 def _straight_back(probe: Probe) -> bool:
+    """Whether the buyer sells all of it within a minute: the next such sell comes after an hour."""
     return probe.seller == "buyer" and probe.share_bps == BPS and probe.delay_s < 60
 
 
@@ -292,7 +296,7 @@ _NOT_SOLD = Missing("node", "one of the sells was not run")
 NOT_EVERYWHERE = Missing(
     "token", "the gas of one request does not suffice to try the sell in every pool of the token"
 )
-"""Also where other people's pools of the token use it up."""
+"""The gas may also be used up by other people's pools of the token."""
 
 
 def split_cost(cost_wei: int, prices_wei: Sequence[int | None], backs_wei: Sequence[int]) -> tuple[int, ...]:
@@ -495,6 +499,7 @@ def judge_trade(
 def _judge_changes(
     ran: RunResult, exits: tuple[ExitFinding, ...], changed: WalletChanges, policy: Policy
 ) -> TradeOutcome:
+    """The outcome of the order in ``judge_trade``, without the warnings about the calls themselves."""
     if ran.has_reverted() or changed.short:
         return TradeOutcome("tx_reverts")
     unproven = next((finding for finding in exits if finding.code == "unproven"), None)
@@ -512,8 +517,8 @@ def _judge_changes(
 
 def refusal_code(code: str, checked: Judgement) -> str | None:
     """The code that a buy is refused with; None: it may be prepared. Refused are tokens that cannot be sold,
-    lose half, are a trap according to a check, or have no proven sell. A pool that is thin for the check's
-    size may be none for the buy's."""
+    lose half, are a danger according to a check, or have no proven sell. A pool that is thin for the check's
+    size may not be thin for the buy's."""
     check = checked.verdict
     if code in ("cannot_sell", "heavy_loss"):
         return code

@@ -78,7 +78,7 @@ def sentence(
 
 
 _SELLS_NOW = "you can sell "
-"""Begins what sells now and stops later: its own sentence says "but not"."""
+"""The start of ``stops_text``, which says "but not" itself."""
 
 
 def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) -> str:
@@ -168,8 +168,8 @@ def is_withheld(given: str | None) -> bool:
 
 def failure_clause(given: str | None) -> str:
     """Why something fails, for the end of a sentence: `` with "paused"``, and the like where the call gave no
-    reason of its own. ``given``: the reason as decoded. Of a trade that this service wrote, which has the
-    balance and the approvals that it needs."""
+    reason of its own. ``given``: the reason as decoded. Only for a trade that this service wrote: its wallet
+    has the balance and the approvals that it needs."""
     text = describe_reason(given)
     if text == NO_REASON:
         return "; it gives no reason"
@@ -200,7 +200,7 @@ def lowered_minimum(lowered_bps: int) -> str:
 
 
 def by_second_route(route: str) -> str:
-    """What a sell says that the usual router of its pool refuses. ``route``: the other one's name."""
+    """The sentence for a sell that the usual router of its pool refuses. ``route``: the other one's name."""
     return f"The usual router is refused: this sell goes through {route}."
 
 

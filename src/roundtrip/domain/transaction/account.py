@@ -1,11 +1,8 @@
-"""The data of one transaction's interpretation: its decoded logs, and the steps that they add up to.
+"""The data of one transaction's interpretation: its decoded logs, the steps that they add up to, the ERC-4337
+user operation that each log belongs to, and what the transaction adds to a wallet and takes from it. Pure.
 
 A known pool's logs are trusted. A Transfer is only a claim of the contract that logged it, and any
-contract can log any Transfer. Amounts are raw integers in base units; the zero address is eth.
-
-Which ERC-4337 user operation a log belongs to, by the logs of the entry points.
-
-What one transaction adds to a wallet and takes from it. Pure; amounts are raw integers in base units."""
+contract can log any Transfer. Amounts are raw integers in base units; the zero address is eth."""
 
 from bisect import bisect
 from collections import Counter, defaultdict
@@ -33,7 +30,7 @@ class AllowanceGiven(NamedTuple):
     until_s: int | None = None
 
     def is_unlimited(self) -> bool:
-        """True for amounts that mean "no limit", as in ``trade.Allowance``."""
+        """True for amounts that mean "no limit", as in ``trade.judge.Allowance``."""
         return self.amount_raw >= 2**128 or self.amount_raw == 2**96 - 1
 
 

@@ -1,17 +1,13 @@
 """Interprets one transaction, step by step, from its logs. Pure.
 
-Drops the steps of a transaction that are only parts of other steps. Pure.
-
-A trade, a launch or a change of liquidity consists of smaller moves that are no steps of their own:
-token transfers between its party and pools or the network's contracts, eth wrapped on the way,
-allowances that were used. A move with an end outside of these is kept: a drain may accompany a tiny
+Parts (``drop_parts``): a trade, a launch or a change of liquidity consists of smaller moves that are no
+steps of their own: token transfers between its party and pools or the network's contracts, eth wrapped on
+the way, allowances that were used. A move with an end outside of these is kept: a drain may accompany a tiny
 trade.
 
-Which wallet each trade of one transaction belongs to. Pure.
-
-A pool logs the amounts it took and gave, not the wallet that traded: the transaction's sender may have
-traded with a victim's tokens, or on behalf of another wallet. A trade belongs to the wallet that paid
-for it."""
+Owners (``TradeOwners``): a pool logs the amounts it took and gave, not the wallet that traded: the
+transaction's sender may have traded with a victim's tokens, or on behalf of another wallet. A trade belongs
+to the wallet that paid for it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,9 +50,11 @@ from roundtrip.domain.transaction.account import (
 _VENUES: frozenset[StepKind] = frozenset(
     {*TRADES, "launch", "pool_opened", "liquidity_added", "liquidity_taken"}
 )
+"""Steps whose ``at`` is a pool or a curve."""
 _WHOLES: frozenset[StepKind] = frozenset(
     {*TRADES, "launch", "graduation", "liquidity_added", "liquidity_taken"}
 )
+"""Steps that have parts."""
 
 
 def list_internal_addresses(
@@ -137,6 +135,7 @@ class _Parts:
         return False
 
     def _contains_move(self, step: TransactionStep) -> bool:
+        """Whether a transfer only connects the parties of a trade, a launch or a change of liquidity."""
         ends = step.actor, step.to
         if step.kind == "item" and step.actor == ZERO_ADDRESS and step.token in self.internal:
             # The position NFT that was minted for the liquidity.
@@ -288,7 +287,7 @@ _BY_STEP: tuple[tuple[Kind, tuple[StepKind, ...]], ...] = (
 
 
 def interpret_transaction(facts: TransactionFacts, markets: Mapping[str, KnownMarket]) -> TransactionSummary:
-    """Interprets the transaction. ``facts.logs`` must come from ``sums.merge_wraps``."""
+    """Interprets the transaction. ``facts.logs`` must come from ``account.merge_wraps``."""
     reader = _Reader(facts, markets)
     steps = reader.read_steps()
     accounts = tuple(dict.fromkeys(op.account for op in reader.operations))

@@ -38,7 +38,8 @@ class DecidingFigure:
     short: str
 
     def replaces_tax(self) -> bool:
-        """True where a round trip's own loss and taxes do not say it: then it stands in place of the tax."""
+        """True where neither a round trip's own loss nor the taxes show it: then it stands in place of the
+        tax."""
         return self.kind in ("later", "others", "fees")
 
 

@@ -182,8 +182,8 @@ _MINDED = {(topic, standing) for topic in ("owner", "code") for standing in ("ma
 def describe_outlook(
     outlook: Iterable[Prospect], owner: Address | str | None, deep: bool
 ) -> Iterator[TokenFact]:
-    """Who can change the token. Nothing found is no promise, and speaks for nothing. ``deep``: what its
-    owner can do was tried."""
+    """Who can change the token. Where nothing was found there is no fact: that is no promise. ``deep``: what
+    its owner can do was tried."""
     prospects = list(outlook)
     owner_harms = ("owner", "can") in {(prospect.topic, prospect.standing) for prospect in prospects}
     for prospect in prospects:

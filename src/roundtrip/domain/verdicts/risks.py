@@ -65,7 +65,9 @@ def rate_liquidity(leaving: LeavingLiquidity | None) -> Risk:
 def rate_owner(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk:
     """What an owner, a proxy admin or another account may do to sells."""
     standings = {
-        one.standing for one in prospects(evidence, judgement, policy) if one.topic in ("owner", "code")
+        prospect.standing
+        for prospect in prospects(evidence, judgement, policy)
+        if prospect.topic in ("owner", "code")
     }
     if "can" in standings:
         return Risk("owner", "danger", "its owner can stop sells")
@@ -77,7 +79,8 @@ def rate_owner(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk
 
 
 def rate_tax(evidence: Evidence, judgement: Judgement, policy: Policy) -> Risk:
-    """The token's taxes on a buy and a sell, or what decided where that is more than they take."""
+    """The token's taxes on a buy and a sell, or the figure that decided the verdict, if it is of later sells,
+    of other wallets or of all fees, and the taxes alone would not have caused the verdict."""
     best = judgement.best
     cost = None if best is None else cost_of(evidence, best, judgement.readings[best])
     taxes = () if cost is None else (cost.tax_bps, cost.buy_tax_bps, cost.sell_tax_bps)
@@ -158,6 +161,8 @@ def rate_loss(loss_bps: int) -> Level:
 WORST_FIRST: tuple[Level, ...] = ("danger", "unknown", "warn")
 """Levels of warnings."""
 _MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
+"""From which share on what the deployer sold, and what was taken out of the liquidity, is a danger; and the
+rise of the fees above which they are a warning."""
 
 
 def warn_of_holding(
@@ -169,7 +174,8 @@ def warn_of_holding(
 ) -> list[tuple[Level, str]]:
     """What went bad of a token that a wallet holds, the worst first: level and sentence. ``sells``: whether
     all of it can be sold now, at once. ``newest``: level and code of the newest check; None: there is none.
-    ``fees_bps``: at the buy and now; None: not known. The last two: since the buy."""
+    ``fees_bps``: at the buy and now; None: not known. ``deployer_sold_bps``: of its own tokens, since the
+    buy; ``liquidity_left_bps``: the part of the liquidity that was taken out since the buy."""
     warnings: list[tuple[Level, str]] = []
     if sells == "refused":
         warnings.append(("danger", "You cannot sell it now."))

@@ -1,4 +1,4 @@
-"""Where a reader of the event stream is: the id of an event, with which a later stream resumes."""
+"""The position of a reader in the event stream: the id of an event, after which a later stream resumes."""
 
 import re
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ _MAX_ON_CHAIN = 2**31 - 1
 LATE_S = 30.0
 """How long an id that was skipped is waited for: its transaction may end after one with a higher id."""
 _MAX_MISSING = 10_000
+"""Of a larger gap between two ids, only the highest so many ids are waited for."""
 
 
 @dataclass(frozen=True, slots=True)

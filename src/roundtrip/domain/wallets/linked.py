@@ -30,7 +30,7 @@ of one second may differ by two."""
 MIN_SHARED = 3
 """The fewest shared tokens where only trades link two wallets: one or two are chance."""
 FULL_WEIGHT_BPS = 5 * BPS
-"""As much as five tokens that no other wallet bought in that moment: more adds no certainty."""
+"""As much as five tokens that no third wallet bought in that moment: more adds no certainty."""
 MIN_SHARE_BPS = BPS // 10
 """Less than a tenth of what either traded is chance: a wallet that trades all day coincides with many."""
 FULL_SHARE_BPS = BPS // 2
@@ -96,7 +96,7 @@ def weight_bps(others: int) -> int:
 
 
 def money_score(money: Money) -> int:
-    """Of 100."""
+    """Of 100: how strong the evidence of a funding link is; 0: the funder is an exchange."""
     families = FAMILIES if money.kind == "same_funder" else DIRECT_FAMILIES
     base = next((score for max_family, score in families if money.family <= max_family), 0)
     if not base or money.apart_s is None:

@@ -13,12 +13,13 @@ Kind = Literal["rule", "follow", "bag_guard", "unlock", "service", "test"]
 MAX_RULES, MAX_FOLLOWS, MAX_CHANNELS, MAX_WATCHED = 50, 200, 5, 50
 """Of one account."""
 MAX_A_MINUTE = 20
-"""Rows that one rule, follow or bag raises in a minute of the chain's clock; the account gets the number of
-the others."""
+"""Rows that one rule, follow or held token raises in a minute of the chain's clock; the account gets the
+number of the others."""
 MINUTE_S = 60
 INBOX_S = 7 * 86_400
+"""How long rows are kept."""
 BAG = "bag guard"
-"""Its name where rules and follows have names."""
+"""The bag guard's name where rules and follows have names."""
 
 
 @dataclass(frozen=True, slots=True)

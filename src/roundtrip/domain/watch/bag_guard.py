@@ -188,7 +188,10 @@ class StoredLevel:
 
 @dataclass(frozen=True, slots=True)
 class BagStanding:
-    """What a token's holders know, fields as the columns of accounts.bag_verdict."""
+    """What a token's holders know, fields as the columns of accounts.bag_verdict. ``seen_id``: the newest
+    check that was looked at. ``next_level``, ``next_at``: of the first check that found another level, while
+    it waits for a second one; None: none waits. ``told_at``: the time of the check whose change was reported
+    last; None: none was reported."""
 
     level: str
     code: str
@@ -231,6 +234,7 @@ def apply_checks(
 def _apply_check(
     standing: BagStanding, check: StoredLevel, guard: Guard
 ) -> tuple[BagStanding, VerdictTurn | None]:
+    """The standing after one more check, and the change to report; None: there is none."""
     standing = replace(standing, seen_id=max(standing.seen_id, check.id))
     if check.level not in _RANK:
         return standing, None
@@ -249,7 +253,7 @@ def _apply_check(
             rank > old_rank
         )
         if is_repeated and not _was_put_back(standing.next_at, check.at):
-            # The first of several: the wait starts there.
+            # The wait started at the first check of this change.
             return standing, None
         return replace(standing, next_level=check.level, next_at=check.at), None
     told_at = standing.told_at
@@ -270,13 +274,13 @@ def _apply_check(
 
 
 def _was_put_back(first_at: datetime | None, at: datetime) -> bool:
-    """Whether our clock was set back between two checks: the wait would last that much longer."""
+    """Whether this machine's clock was set back between two checks: the wait would last that much longer."""
     return first_at is not None and age_s(first_at.timestamp(), at.timestamp()) is None
 
 
 def _agreed_level(standing: BagStanding, check: StoredLevel, guard: Guard) -> str | None:
-    """The level that this check and the one before it both reach; None: no earlier check agrees, or it is too
-    recent."""
+    """The level that this check and the waiting one (``next_level``) both reach; None: none waits that
+    changed the level in the same direction, or it is too recent."""
     first, first_at = standing.next_level, standing.next_at
     old_rank, rank = _RANK[standing.level], _RANK[check.level]
     if first is None or first_at is None or (_RANK[first] > old_rank) != (rank > old_rank):
@@ -296,9 +300,9 @@ def find_newcomers(
     now: datetime,
     guard: Guard = GUARD,
 ) -> list[BagHolding]:
-    """Who traded a token, or began to watch it, within ``recovery_wait_s``, while its standing is worse than
-    ok. The standing is what others were told. It stays while the token sells again, and who buys then may
-    know an ok check."""
+    """The newest holding of each account that traded a token, or began to watch it, within
+    ``recovery_wait_s``, while its standing is worse than ok. The standing is what earlier holders were told.
+    It stays for a while after the token sells again, and those who buy then may know an ok check."""
     start = now - timedelta(seconds=guard.recovery_wait_s)
     newest: dict[tuple[int, Address], BagHolding] = {}
     for holding in holdings:

@@ -59,7 +59,8 @@ them."""
 OFF_AFTER_S = 3 * 86_400
 """A channel is switched off after this time with nothing but failures."""
 QUIET = timedelta(days=1)
-"""Older failures no longer count after this time without a try that was possible."""
+"""Where the next try is overdue by more than this, as no try was possible, the failures before no longer
+count."""
 
 URGENT = ("bag_guard", "service")
 """Kinds of messages that are sent before others."""
@@ -73,8 +74,8 @@ LANES = (
     Lane("unproven", places=8, max_per_owner=2, max_per_host=2, hold_s=PLACE_S),
     Lane("slow", places=16, max_per_owner=1, max_per_host=4),
 )
-"""Where channels wait for their turn: with a message of ``URGENT``; proven; not proven; and slow, which comes
-before the others."""
+"""Where channels wait for their turn: with a message of ``URGENT``; proven, as the receiver has shown that it
+wants the messages; not proven; and slow, whatever else they are."""
 MAX_AT_ONCE = 256
 """Runs of one worker, those that continue without a slot included."""
 HOST_ROWS, HOST_WINDOW = 60, timedelta(seconds=60)

@@ -18,7 +18,7 @@ _Kind = Literal["rule", "follow", "bag_guard"]
 class AlertSource:
     """A rule, a follow, or an account's holding of the token; then ``id`` is ``bag_guard.guard_source_id``.
     ``from_number``: happenings of later blocks count. ``name``: of a follow, the account's name for the
-    wallet; of a rule, its canonical text."""
+    wallet; of a rule, its canonical text; of a holding, ``alerts.BAG``."""
 
     kind: _Kind
     id: int

@@ -58,7 +58,7 @@ class Happening(NamedTuple):
         return None if part is None else -(-part[0] * _PPM // part[1])
 
     def alerts_followers(self) -> bool:
-        """Whether it alerts who follows the wallet, without a rule."""
+        """Whether it alerts the wallet's followers, without a rule."""
         if self.verb == "removing":
             return is_large(self.part_raw, self.whole_raw, self.by_deployer)
         return self.verb in FOLLOWED_VERBS
@@ -124,7 +124,7 @@ class Watch:
     wallets: Set[Address] | None
 
     def matches(self, happening: Happening) -> bool:
-        """Whether the rule matches. The deployer launches, and a graduation is the deployer's."""
+        """Whether the rule matches. The wallet of a launch, and of a graduation, is the token's deployer."""
         rule = self.rule
         return (
             happening.verb == rule.verb
