@@ -36,7 +36,9 @@ MAX_CONTRACTS = 3
 _MAX_BESIDE_OWNER = 8
 """Hostile calls where the token has an owner who can act, whose own calls come on top."""
 _MAX_HOLDERS = 2
+"""Holders that are tried as accounts."""
 _SLOTS, _OWNER = "slots", "0x8da5cb5b"
+"""The name of the storage read, and the selector of owner()."""
 
 
 # --- beside the sell round -------------------------------------------------------------------------
@@ -51,7 +53,7 @@ class AccountInputs:
 
 
 def is_due(bought: BuyRoundResult) -> bool:
-    """Whether it is a token of which the owner is known, or that it has none."""
+    """Whether it is a token, and it is known who its owner is or that it has none."""
     facts = bought.data.facts
     is_token = bought.role == "token" and facts.balance_answers is True
     return is_token and not isinstance(facts.owner, Missing)
