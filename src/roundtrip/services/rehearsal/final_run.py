@@ -156,7 +156,7 @@ async def choose_form(
     needed_bps, own_raw = form.needed_bps(rehearsed), form.own_raw()
     deviates = form.brings_too_little() or form.brings_too_much(slippage_bps)
     if side == "sell" and deviates and own_raw:
-        # Once: what brings another amount in each run would go on for ever.
+        # Only once: a trade that brings another amount in each run would be repeated for ever.
         again = await run(replace(rehearsed, came_raw=own_raw, put_out_raw=own_raw))
         if again.is_through() or not form.is_through():
             form, needed_bps = again, max(needed_bps or 0, again.needed_bps(rehearsed) or 0) or None
