@@ -170,6 +170,7 @@ def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
 
 
 _LAST_DRAWN_S = 84_000
+"""The latest drawn time: forty minutes before the day ends."""
 _USUAL: tuple[CrowdWay, int] = ("usual", BPS)
 _PIECES: tuple[CrowdWay, int] = ("pieces", BPS)
 _PARTS = 5

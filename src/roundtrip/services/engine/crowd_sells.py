@@ -95,7 +95,7 @@ def _guess_buys(run: CheckSession, trial: VenueTrial, main: CompletedBuy) -> Cro
         trader = member_trader(run, trial.place, number, wallet)
         spent_raw = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
         raw = main.received_raw * spent_raw * 9 // (10 * max(1, main.offered_raw))
-        # The first amount is more than any venue gives, so that the sell of a smaller one is always repeated.
+        # No venue gives that much, so a wallet that got too little is always measured (``read_trade``).
         buys.append(MemberBuys(2 * trial.main_given_raw + 2 * main.received_raw + raw, raw, main.gas))
     return CrowdBuys(trial.crowd_wallets, tuple(buys))
 

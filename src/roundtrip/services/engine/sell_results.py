@@ -238,6 +238,7 @@ def _read_isolated(
 
 
 def _read_short(venue: VenueTrial, handed: PlanResult | None, pulled: PlanResult | None) -> int | None:
+    """How much less than was sent arrives at a v3 pool; None: not measured."""
     size = venue.main_size()
     bought = venue.completed_buy(size) if size is not None else None
     if bought is None or not isinstance(handed, dict) or not isinstance(pulled, dict):
