@@ -208,7 +208,7 @@ async def _run(
         *(trade_builder.run_plan(builder, final, variant) for variant in variants),
     ]
     running, selling = Meter(), Meter()
-    # The calls are written here: each venue gets as much gas as a whole request of a caller.
+    # This service wrote the calls, so each venue gets as much gas as a caller's whole request.
     gas = builder.ctx.policy.most_venues * builder.ctx.policy.trade_gas_budget
     requests = [build(plan, builder.head.block, builder.head.known_dialect()) for plan in plans]
     answers, sell_backs = await at_once(
