@@ -98,8 +98,8 @@ def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
 
 
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
-    """The factory's PoolCreated, the position manager's logs of its NFTs, and what anybody sends as a pool
-    does: which are some is known elsewhere."""
+    """The factory's PoolCreated, the position manager's logs of its NFTs, and the logs of pools, from any
+    emitter: the reader of the events has to know which emitters are pools."""
     manager = contracts.v3_position_manager
     return (
         LogDecoder(

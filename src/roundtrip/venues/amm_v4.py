@@ -53,6 +53,7 @@ OPEN_DELTA = 0
 MAX_PERMIT2 = 2**160 - 1
 CALLER = Address("0x" + "1".rjust(40, "0"))
 ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
+"""As recipients (ActionConstants.sol)."""
 
 FAR_DEADLINE_S = 2**40
 """The deadline of plans that are only simulated; what a wallet signs carries a real one."""

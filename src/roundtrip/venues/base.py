@@ -51,7 +51,7 @@ class Contracts:
     def launchpad_addresses(self) -> frozenset[Address]:
         """The launchpad's own contracts, its lockers among them, and what else ``beside`` has."""
         named = (self.launchpad_factory, self.launchpad_hook, self.launchpad_router)
-        return frozenset(one for one in (*named, *self.launchpad_v1_factories, *self.beside) if one)
+        return frozenset(at for at in (*named, *self.launchpad_v1_factories, *self.beside) if at)
 
     def all_addresses(self) -> frozenset[Address]:
         """Every address of the network's own contracts."""

@@ -82,6 +82,7 @@ _ITEMS_AT = MappingProxyType({amm_v3.MULTICALL: 0, amm_v3.MULTICALL_BY: 1})
 """By the selector of a multicall, the word of its list of calls."""
 _EXECUTE = frozenset({amm_v4.EXECUTE, abi.selector("execute(bytes,bytes[])")})
 _COMMAND_BITS = 0x3F
+"""The bits of a command of the Universal Router that say which it is; the others are flags."""
 _V3_IN, _V3_OUT, _V4 = int(amm_v3.V3_SWAP_EXACT_IN, 16), 0x01, int(amm_v4.V4_SWAP, 16)
 _SETTLES = frozenset({int(amm_v4.SETTLE, 16), int(amm_v4.SETTLE_ALL, 16)})
 _MAX_ITEMS = 16

@@ -123,7 +123,7 @@ def read_position(
     own, *rest = answers
     is_v3 = venue.pool is not None
     if is_v3 and nft and _place_of(own or b"", contracts) != (venue.pool, *position[2:4]):
-        # Whoever mints in two pools at once can have logs name the NFT of the other one.
+        # One who mints in two pools at once can make the logs name the NFT of the other pool.
         return None
     # The manager's own record of a v3 NFT has seven words before the liquidity.
     first = 7 if is_v3 and nft else 0

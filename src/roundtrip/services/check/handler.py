@@ -1,5 +1,5 @@
-"""Answers whether a token can be bought and sold, and what a round trip costs. Two batches to the node, one
-more for a deep check."""
+"""Answers whether a token can be bought and sold, and what a round trip costs. Usually two batches to the
+node; more where something deviates, and for a deep check."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -37,7 +37,7 @@ from .schema import AskedCheck, CheckParams
 
 _STORE_S = 5.0
 _UNSTATED_S = 60
-"""A verdict with a snipe tax whose end is not stated counts so long."""
+"""How long a verdict counts where its curve taxes early buys (the snipe tax) and does not say until when."""
 ABSENCES = ("no_contract", "not_a_token", "no_pool", "empty_pool")
 """Codes that the next block may change, since it may launch the token."""
 log = structlog.get_logger(__name__)

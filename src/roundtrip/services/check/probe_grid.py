@@ -57,9 +57,9 @@ class GridTrade(msgspec.Struct, frozen=True, rename="camel"):
 
 class GridCell(msgspec.Struct, frozen=True, rename="camel"):
     """The result of one probe. ``loss_bps``: what the sell lost; null where it did not sell. ``impact_bps``:
-    how many fewer tokens its buy got than a small one, which who sells at once gets back; null: not known, or
-    less than ``MARKED_LOSS_BPS``. ``level``: the level of this result alone. ``among``: how many wallets
-    sold, where the cell shows the worst of several.
+    how many fewer tokens its buy got for its money than a small one, which a sell straight back undoes; null:
+    not known, or less than ``MARKED_LOSS_BPS``. ``level``: the level of this result alone. ``among``: how
+    many wallets sold, where the cell shows the worst of several.
     """
 
     delay_s: int
@@ -279,7 +279,7 @@ class ExitSizes(msgspec.Struct, frozen=True):
 
 
 def exit_sizes(venue: VenueEvidence, policy: Policy) -> ExitSizes | None:
-    """What the tried sizes lose. The impact counts, because who sells later does not get it back. None: not
+    """What the tried sizes lose. The impact counts, because a later sell does not undo it. None: not
     measured."""
     small = _buy_of(venue, "thousandth")
     sizes: list[Size] = sorted(

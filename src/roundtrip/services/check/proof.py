@@ -26,8 +26,8 @@ from .schema import CheckParams
 
 _READ_S = 5.0
 _LATEST = 1.2
-"""A sell is at most this much later than planned, and ``_SOME_S``: wallets differ, and a crowd's wait for the
-last of its buys."""
+"""A sell comes after at most this many times the planned delay, and ``_SOME_S`` more: some wallets sell late,
+and those of a crowd wait for the last of its buys."""
 _SOME_S = 60 + (POLICY.crowd_buy_blocks + 1) * POLICY.crowd_gaps_s[1]
 log = structlog.get_logger(__name__)
 
@@ -89,7 +89,8 @@ class ProofRequests(msgspec.Struct, frozen=True):
 
 
 async def proof_requests(ctx: Context, params: ProofRequestsParams) -> UseCaseAnswer[ProofRequests]:
-    """The requests. Raises CallerFault (bad_address), ServiceFull."""
+    """The simulations of the newest proof in which the wallet sells about that much later than it buys, or
+    than the block. Raises CallerFault (bad_address), ServiceFull."""
     proof = await load_proof(ctx, parse_address(params.address))
     if proof is None:
         return UseCaseAnswer(ProofRequests(None, []))
@@ -104,7 +105,7 @@ def _find(proof: CheckProof, wallet: str, after_s: int) -> Iterator[str]:
         if request.method == "eth_simulateV1":
             params = json.loads(bytes(request.params))
             acts_s = _acts_s(params[0]["blockStateCalls"], wallet)
-            # A wallet that was sent the tokens makes no buy.
+            # A wallet that was sent the tokens makes no buy: its time counts from the block's.
             if any(
                 after_s <= acts_s[-1] - start_s <= most_s for start_s in (*acts_s[:1], pinned_s) if acts_s
             ):

@@ -248,6 +248,7 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
     if len(inputs.seed) != 32 or environments.draw(inputs.seed, inputs.head, policy) != evidence.environments:
         return "the wallets were not drawn from the seed"
     if max(len(inputs.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
+        # Most: twice ``most_scouted``, the standard ones, and one of a launch.
         return "it tries more venues than a check does"
     if len(inputs.candidates.other_pools) > min(MAX_OTHERS_NAMED, inputs.candidates.others):
         return "it names more pools than a check does"

@@ -23,8 +23,8 @@ from roundtrip.venues.base import Contracts
 
 from .proof_file import Claim, ProofFinding, find_mismatch, printable, rejudge
 
-_MAX_DIFFERENCES = 3
-_MAX_VALUE = 60
+_MAX_DIFFERENCES, _MAX_VALUE = 3, 60
+"""The differences that a finding lists, and the characters of a value that it shows."""
 NOT_ASKED = "not checked: name a node with --rpc"
 
 
@@ -216,7 +216,7 @@ async def _check_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) ->
     prices.append(("units of usdg", claimed.usdg_per_eth_raw, actual.usdg_per_eth_raw))
     prices.append(("dollars (e8) by the feed", claimed.feed_usd_e8, actual.feed_usd_e8))
     for subject, claimed_raw, actual_raw in prices:
-        # The service makes no claim about a missing price.
+        # Where the file has no price, it claims nothing.
         if isinstance(claimed_raw, int) and not _is_near(claimed_raw, actual_raw, trusted.policy):
             actual_text = actual_raw if isinstance(actual_raw, int) else "nothing"
             raise NodeContradicts(

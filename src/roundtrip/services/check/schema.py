@@ -14,7 +14,7 @@ from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 AMOUNT_PATTERN = (
     r"^(10(\.0{1,18})?|[1-9](\.[0-9]{1,18})?|0\.(00[1-9][0-9]{0,15}|0[1-9][0-9]{0,16}|[1-9][0-9]{0,17}))$"
 )
-"""From 0.001 to 10."""
+"""Eth, from 0.001 to 10."""
 _AMOUNT = re.compile(AMOUNT_PATTERN)
 
 

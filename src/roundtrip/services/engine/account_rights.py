@@ -36,7 +36,9 @@ MAX_CONTRACTS = 3
 _MAX_BESIDE_OWNER = 8
 """Hostile calls where the token has an owner who can act, whose own calls come on top."""
 _MAX_HOLDERS = 2
+"""Holders that are tried as accounts."""
 _SLOTS, _OWNER = "slots", "0x8da5cb5b"
+"""The name of the storage read, and the selector of owner()."""
 
 
 # --- beside the sell round -------------------------------------------------------------------------
@@ -51,7 +53,7 @@ class AccountInputs:
 
 
 def is_due(bought: BuyRoundResult) -> bool:
-    """Whether it is a token of which the owner is known, or that it has none."""
+    """Whether it is a token, and it is known who its owner is or that it has none."""
     facts = bought.data.facts
     is_token = bought.role == "token" and facts.balance_answers is True
     return is_token and not isinstance(facts.owner, Missing)
@@ -185,34 +187,34 @@ async def plan(
     if isinstance(functions, Missing):
         return functions
     search = _search(bought, functions.setters, (code, implementation), inputs)
-    answers = await _ask(bought, search, sell)
-    if isinstance(answers, Missing):
-        return answers
+    result = await _ask(bought, search, sell)
+    if isinstance(result, Missing):
+        return result
     most = bought.run.means.policy.most_owner_calls if is_ownerless(bought) else _MAX_BESIDE_OWNER
     # A contract that no transfer calls can only act as a sender; but a beacon names what transfers run.
     beacon = bought.data.beacon
-    called = tuple(c for c in answers.contracts if functions.calls_out or c.address == beacon)
+    called = tuple(c for c in result.contracts if functions.calls_out or c.address == beacon)
     contract_tries, unread = await _contract_tries(called, most // 2)
     unknown = rights_plans.stranger(sell)
-    token_tries = _token_tries(answers, search.setters, unknown, most - len(contract_tries))
-    gaps = dict.fromkeys((*search.unread, *answers.unread, *unread))
-    is_whole = beacon in {c.address for c in answers.contracts} and "contracts" not in (
-        *answers.unread,
+    token_tries = _token_tries(result, search.setters, unknown, most - len(contract_tries))
+    gaps = dict.fromkeys((*search.unread, *result.unread, *unread))
+    is_whole = beacon in {c.address for c in result.contracts} and "contracts" not in (
+        *result.unread,
         *unread,
     )
     if not functions.calls_out and (beacon is None or is_whole):
         gaps.pop("contracts", None)
-    elif not answers.contracts:
+    elif not result.contracts:
         gaps["contracts"] = None
     skipped = len(functions.setters) - len(search.setters) + functions.unread
     rights = AccountRights(
         venue=best,
         control=control_of(evidence, best, sell),
-        accounts=answers.accounts,
+        accounts=result.accounts,
         functions=len(search.setters),
         tried=(),
         accounts_left_out=search.chosen.left_out,
-        left_out=skipped + len(answers.rights.keys() - {attempt.setter for attempt in token_tries}),
+        left_out=skipped + len(result.rights.keys() - {attempt.setter for attempt in token_tries}),
         unread=tuple(gaps),
         beside_owner=not is_ownerless(bought),
     )
@@ -338,17 +340,17 @@ _MAX_CONTRACT_ACCOUNTS = 2
 
 
 def _token_tries(
-    answers: _SearchResult, setters: tuple[Setter, ...], unknown: Actor, most: int
+    result: _SearchResult, setters: tuple[Setter, ...], unknown: Actor, most: int
 ) -> tuple[OwnerTry, ...]:
     """The hostile calls of the token's functions: those that an account has a right to, those that anybody
     may call, and then all others by the first account with a right: a call in the search may have taken its
     rights before it came to them."""
-    entitled = [setter for setter, actor in answers.rights.items() if actor is not None]
-    order = dict.fromkeys((*entitled, *answers.rights))
-    first = answers.rights[entitled[0]] if entitled else None
+    entitled = [setter for setter, actor in result.rights.items() if actor is not None]
+    order = dict.fromkeys((*entitled, *result.rights))
+    first = result.rights[entitled[0]] if entitled else None
     if first is not None:
         order |= dict.fromkeys(setters)
-    actors = {setter: answers.rights.get(setter, first) or unknown for setter in order}
+    actors = {setter: result.rights.get(setter, first) or unknown for setter in order}
     attempts = owner_plans.tries(tuple(order), unknown, unknown, most)
     return tuple(replace(attempt, actor=actors[attempt.setter]) for attempt in attempts)
 

@@ -68,8 +68,8 @@ _SMALLER_SIZES: tuple[Size, ...] = ("tenth", "hundredth")
 
 @dataclass(frozen=True, slots=True)
 class BuyRoundData:
-    """The data of the buy round. ``implementation``: the contract that ``code`` delegates to; read for
-    deep checks only. ``beacon``: the contract that names it."""
+    """The data of the buy round. ``implementation``: the contract that ``code`` delegates to; None: it
+    is no proxy, or the check is not deep. ``beacon``: the contract that names the implementation."""
 
     facts: TokenFacts
     launch: AnyLaunch | Missing | None
@@ -162,7 +162,7 @@ async def _with_rates(run: CheckSession, venues: tuple[Venue, ...]) -> CheckSess
 
 async def _with_given_money(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
     """Where no real swap brought a venue's quote: finds the storage slot of the quote's balances, and buys
-    again with balances set. Only then it costs two more batches."""
+    again with balances set. Each such quote costs a batch, and the buys cost one more."""
     unfunded = {venue.place.venue.quote_address for venue in data.venues if _is_unfunded(venue)}
     if not unfunded:
         return run, data
@@ -181,7 +181,7 @@ async def _with_given_money(run: CheckSession, data: BuyRoundData) -> tuple[Chec
 
 
 def _is_unfunded(venue: VenueTrial) -> bool:
-    """True for an existing pool where no swap brought its quote at the judged size."""
+    """True for an existing pool where no swap brought its quote for the main buy."""
     outcome = next((buy.outcome for buy in venue.buys if buy.size == "probe"), None)
     return venue.exists() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE
 
@@ -190,8 +190,9 @@ def _is_unfunded(venue: VenueTrial) -> bool:
 
 
 async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> BuyRoundData:
-    """Sends one batch: facts and buys; one more where these make other buys necessary. Raises NodeFault when
-    no answer is usable, or for another chain."""
+    """Sends one batch: facts and buys. One more each where the facts used up the node's gas pool, where the
+    proxy slots are not known, and where other buys are necessary. Raises NodeFault when no answer is usable,
+    or the node is of another chain."""
     facts_plan = plan_facts(run, places)
     trials = [BuyTrial(place, "probe") for place in places]
     trials += [trial for place in places if place.venue.rival_hook() for trial in _side_trials(place)]
@@ -265,7 +266,7 @@ async def _read_proxy(
 
 
 def _given_raw(run: CheckSession, place: VenuePlace, result: PlanResult) -> int:
-    """What the venue gave for the main buy, by its own logs."""
+    """What the venue gave for the main buy, by its own logs; 0: they do not say, or it was refused."""
     if isinstance(result, Missing | RefusedCall) or not result["buy"].ok:
         return 0
     amounts = venue_amounts(result["buy"], place, run.setting)
@@ -401,8 +402,8 @@ def _more_buys(venue: VenueTrial, policy: Policy) -> Iterator[BuyTrial]:
 
 
 def _is_starved(gas: int, policy: Policy) -> bool:
-    """True where a side buy had too little gas, if it needs as much as this. Its reason does not say so: a
-    pool gives its own where the token in it runs out of gas, and keeps a part for itself."""
+    """True where a side buy that needs this much gas had too little. Its revert reason does not say so: where
+    the token runs out of gas inside a pool's call, the pool has some left and reverts with its own reason."""
     return 4 * gas >= 3 * policy.side_buy_gas_limit
 
 
@@ -410,9 +411,9 @@ def _is_starved(gas: int, policy: Policy) -> bool:
 
 
 async def _with_numbers(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
-    """The session in which block numbers pass on the venues where a trade may read them. There it buys again
-    with passing numbers, beside the control of copies where these let them pass: what is held later may
-    depend on block numbers."""
+    """The session in which block numbers pass on the venues where a trade may read them. It buys again with
+    passing numbers, because what is held later may depend on them. Where copies let them pass, these are
+    compared with the originals at the same time."""
     if not data.block_gaps:
         return run, data
     dialect, trials = run.head.known_dialect(), choose_venues(data.venues, run.means.policy)

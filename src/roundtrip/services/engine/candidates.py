@@ -54,9 +54,9 @@ def join_venues(listed: ListedVenues, index: TokenIndex | None, contracts: Contr
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """``venues``: those that a check tries. ``others``: further known pools that are not tried, because
-    anybody can make a pool against a token of their own; ``other_pools``: some of them. ``left_out``: venues
-    beyond the bound. ``complete``: no pool is unknown."""
+    """``venues``: those that a check tries. ``others``: how many further known pools are not tried, because
+    anybody can make a pool against a token of their own; ``other_pools``: some of them. ``left_out``: how
+    many venues are beyond the bound. ``complete``: no pool is unknown."""
 
     venues: tuple[Venue, ...]
     others: int
@@ -66,7 +66,7 @@ class Candidates:
 
 
 def list_candidates(known: KnownVenues, contracts: Contracts, token: Address, most: int) -> Candidates:
-    """Every known venue: the oldest ``most`` with rival hooks and as many without, after the standard ones
+    """The oldest ``most`` known venues with rival hooks and as many without. The standard ones come first,
     while a venue may be unknown."""
     hooked = [venue for venue in known.venues if venue.rival_hook()]
     plain = [venue for venue in known.venues if not venue.rival_hook()]

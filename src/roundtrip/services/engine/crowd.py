@@ -44,6 +44,7 @@ _PLAIN_AT = 12
 
 
 _OCTAVE = 2**32
+"""So many steps of the scale of ``_Draw.spread`` double a number."""
 
 
 class _Draw:
@@ -62,9 +63,9 @@ class _Draw:
         return lowest + int.from_bytes(self.bytes_of(label)[:8], "big") % (highest - lowest + 1)
 
     def spread(self, label: str, lowest: int, highest: int, part: int = 0, parts: int = 1) -> int:
-        """As often between 0.01 and 0.02 as between 0.1 and 0.2. Within this one of so many equal ``parts``
-        of the scale. Powers of two divide the scale, and within one of them it is even: whole numbers give
-        the same everywhere."""
+        """As often between 0.01 and 0.02 as between 0.1 and 0.2. The scale is cut into so many equal
+        ``parts``, and the number is drawn in number ``part`` of them. Between powers of two the scale is
+        linear, so that integers suffice, which give the same on every machine."""
         octaves = (highest // lowest).bit_length() - 1
         last = lowest << octaves
         length = octaves * _OCTAVE + (highest - last) * _OCTAVE // last
@@ -91,7 +92,7 @@ def draw_gaps(seed: bytes, policy: Policy) -> tuple[int, ...]:
 
 def draw_crowd(seed: bytes, place: VenuePlace, head: ChainHead, policy: Policy) -> tuple[CrowdWallet, ...]:
     """The wallets, smallest first. The last one, the largest, trades alone; of the others one in four buys
-    twice. Each thing in which they differ has a scale, and of so many wallets each has its own part of it."""
+    twice. The values of each property cover its scale evenly, and are dealt to the wallets at random."""
     draw = _Draw(seed, place.venue.at() or "")
     sizes = [
         size_wei
@@ -149,11 +150,12 @@ _WETH_WEI, _USDG_RAW = (10**16, 10**18), (10**6, 40 * 10**6)
 
 
 def _deal(draw: _Draw, label: str, numbers: list[int], count: int, bounds: tuple[int, int]) -> dict[int, int]:
-    """Numbers that cover a scale, for so many of the wallets."""
+    """For ``count`` of the wallets, drawn, a number between ``bounds``, all covering the scale evenly."""
     return dict(zip(draw.shuffle(f"who {label}", numbers), draw.cover(label, *bounds, count), strict=False))
 
 
 _SOON_TIMES, _LATE_TIMES = 7, 5
+"""How many wallets sell at drawn times in the first hour, and after the third."""
 
 
 def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
@@ -170,9 +172,11 @@ def _times(draw: _Draw, count: int, policy: Policy) -> list[int]:
 
 
 _LAST_DRAWN_S = 84_000
+"""The latest drawn time: forty minutes before the day ends."""
 _USUAL: tuple[CrowdWay, int] = ("usual", BPS)
 _PIECES: tuple[CrowdWay, int] = ("pieces", BPS)
 _PARTS = 5
+"""How many wallets sell only a share."""
 
 
 def _ways(draw: _Draw, numbers: list[int], two_routes: bool) -> dict[int, tuple[CrowdWay, int]]:
@@ -226,8 +230,8 @@ def room_raw(
 ) -> int:
     """The most that the crowd may buy for, in base units of the venue's quote: a part of the venue's depth.
     Where the main wallet's buy was larger than that and was filled, as in a pool that holds no money yet, the
-    crowd may buy for as much. On a curve it may buy for a third of what is left after that buy: so the curve
-    stays open also where wallets of earlier checks buy for half as much beside the crowd."""
+    crowd may buy for as much. On a curve it may buy for at most a third of what is left after that buy, so
+    that the curve stays open. 0: the depth is not known."""
     curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
     divisor = run.means.policy.crowd_depth_divisor
     if place.venue.is_curve and isinstance(curve, Curve):
@@ -308,9 +312,9 @@ _POOL_USED_BPS = 8000
 
 
 def crowd_parts(run: CheckSession, main: CompletedBuy, wallets: Sequence[CrowdWallet]) -> int:
-    """In how many simulations the crowd trades, so that each fits the gas that a node gives a simulation, by
-    the gas that the main wallet's buy and approvals used, of which no wallet of the crowd may use more than
-    its limit. One for ordinary tokens. 0: no number of parts that the crowd may be split into does."""
+    """In how many simulations the crowd trades, so that each fits the node's gas pool. A trade is estimated
+    at the gas that the main wallet's buy used, at most the crowd's limit. One for ordinary tokens. 0: even as
+    many as ``most_parts`` do not fit."""
     trade_gas = min(main.gas, run.means.policy.crowd_gas_limit + data_gas(run))
     small_gas = _SMALL_CALLS * (_SMALL_GAS + data_gas(run, "0x")) + main.approve_gas
     parts = min(max(1, len(wallets)), _count_parts(run, wallets, main.gas, trade_gas, small_gas))
@@ -318,7 +322,7 @@ def crowd_parts(run: CheckSession, main: CompletedBuy, wallets: Sequence[CrowdWa
 
 
 def most_parts(run: CheckSession, wallets: Sequence[CrowdWallet]) -> int:
-    """Into how many parts the crowd may be split."""
+    """Into how many parts the crowd may be split: ``MAX_PARTS``, and as many more as its data's gas fills."""
     trade_gas, small_gas = data_gas(run), _SMALL_CALLS * data_gas(run, "0x")
     of_data = _count_parts(run, wallets, trade_gas, trade_gas, small_gas) if trade_gas else 0
     return min(max(1, len(wallets)), MAX_PARTS + of_data)
@@ -341,6 +345,7 @@ def fit_attempts(run: CheckSession) -> Policy:
     policy, data = run.means.policy, data_gas(run)
     if not data:
         return policy
+    # Those shares, all but ``nearly_kept_raw``, and half.
     attempts = len(policy.nearly_bps) + 2
     round_gas = attempts * (data + _ATTEMPT_GAS + data_gas(run, "0x") + _SMALL_GAS)
     rounds = min(policy.nearly_rounds, pool_gas(run) // 2 // round_gas)
@@ -348,7 +353,7 @@ def fit_attempts(run: CheckSession) -> Policy:
 
 
 def fits_small_pieces(run: CheckSession) -> bool:
-    """Whether one simulation has the gas for as many small sales: where data costs much gas it has not."""
+    """Whether one simulation has the gas for ``small_pieces`` sales: where data costs much gas it has not."""
     return (
         run.means.policy.small_pieces * (data_gas(run) + _ATTEMPT_GAS)
         <= pool_gas(run) * _POOL_USED_BPS // BPS
@@ -360,7 +365,7 @@ _ATTEMPT_GAS = 200_000
 
 
 def data_gas(run: CheckSession, calldata: str = "") -> int:
-    """What a call's data costs in gas, or more; without ``calldata`` that of a trade."""
+    """At most so much gas does a call's data cost; without ``calldata``, the data of a trade."""
     fee = run.head.known_dialect().data_fee
     return fee.gas(calldata or _TRADE_DATA, run.environments[0].base_fee_wei)
 
@@ -398,7 +403,7 @@ def quote_crowd_buys(
 
 
 def _arriving_raw(raw: int, main: CompletedBuy, given_raw: int) -> int:
-    """What arrives of so much that the venue gives, by what of the main buy arrived."""
+    """What arrives where the venue gives ``raw``, in the proportion of the main buy."""
     if main.received_raw == given_raw:
         return raw
     # Where a part is taken, rounding differs from wallet to wallet, and with the size.

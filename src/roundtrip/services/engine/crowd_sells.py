@@ -88,14 +88,14 @@ def choose_sellers(
 
 
 def _guess_buys(run: CheckSession, trial: VenueTrial, main: CompletedBuy) -> CrowdBuys:
-    """Where no formula says what the buys bring, nine tenths of the main wallet's share are planned, and then
-    what they really brought is measured."""
+    """Where no formula says what the buys bring: nine tenths of what the main wallet got for its money. Where
+    a wallet gets less, so that its sell fails, ``measure_sellers`` measures all."""
     buys = []
     for number, wallet in enumerate(trial.crowd_wallets):
         trader = member_trader(run, trial.place, number, wallet)
         spent_raw = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)
         raw = main.received_raw * spent_raw * 9 // (10 * max(1, main.offered_raw))
-        # No venue gives that much, so measure_sellers always measures these.
+        # No venue gives that much, so a wallet that got too little is always measured (``read_trade``).
         buys.append(MemberBuys(2 * trial.main_given_raw + 2 * main.received_raw + raw, raw, main.gas))
     return CrowdBuys(trial.crowd_wallets, tuple(buys))
 
@@ -114,8 +114,8 @@ def _limits_gas(policy: Policy, member: Member, sell_gas: int) -> int:
 
 
 def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells:
-    """The same wallets, each sell with at least ``least_gas``. Leaves out those, the last first, with whom a
-    simulation would use too much gas."""
+    """The same wallets, each sell with at least ``least_gas``. In their order, it leaves out each with whom
+    the simulation would use too much gas."""
     policy, members, bought, gas = run.means.policy, list[Member](), list[MemberBuys](), 0
     for member, buys in zip(sells.members, sells.buys, strict=True):
         sell_gas = max(member.sell_gas, least_gas)
@@ -131,7 +131,8 @@ def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells
 
 
 def _kept_bps(main: CompletedBuy, until_s: int, policy: Policy) -> int:
-    """The least part of a balance that is left until so long after the buy, without a trade."""
+    """The smallest share of a balance that the main wallet was seen to have left, without a trade, up to the
+    first read at or after ``until_s`` since its buy."""
     held = list(main.held_later_raw)
     for number, at_s in enumerate((policy.later_s, policy.hour_s)):
         if until_s <= at_s:
@@ -142,8 +143,8 @@ def _kept_bps(main: CompletedBuy, until_s: int, policy: Policy) -> int:
 
 def _main_amounts(main: CompletedBuy, sells: MainSells, policy: Policy) -> dict[int, tuple[int, ...]]:
     """What the main wallet asked to sell at each of its moments, by the seconds after its buy: all that it
-    held then, also what that had grown by, and then the part that went where not all did; a piece of it where
-    only pieces may."""
+    held then, growth included; after that the part that went, where not all did; only a piece, where it could
+    sell only in pieces."""
     moments = (policy.later_s, policy.hour_s, policy.day_s)
     held = main.held_later_raw if len(main.held_later_raw) == len(moments) else (main.received_raw,) * 3
     sold = (sells.soon, sells.hour, sells.day)
@@ -193,7 +194,7 @@ def read_crowd_sells(
         outcome = _name_starved(run, trader, read or _GAVE_LESS)
         trades.append(CrowdTrade(member.wallet, outcome, late_s))
     short = sum(trade.outcome is _GAVE_LESS for trade in trades)
-    # A token that moves the price while others buy must not hide its refusals so.
+    # Where most got less they stay Missing: the token may move the price to hide its refusals.
     if 2 * short <= len(trades):
         pool = NotTried("pool")
         trades = [replace(trade, outcome=pool) if trade.outcome is _GAVE_LESS else trade for trade in trades]
@@ -303,8 +304,8 @@ def isolations(
 
 
 def _kept_of_most_bps(crowd: Crowd, number: int) -> int:
-    """What arrived of a wallet's buys, as a share of what arrived of the buys of which most did; all where
-    that is within a hundredth, or not known."""
+    """The share of its buys that arrived at this wallet, relative to the largest such share of any wallet;
+    BPS where the two are within 1 %, or it is not known."""
 
     def arrived_bps(outcome: TradeOutcome) -> int:
         if not isinstance(outcome, CrowdSale) or outcome.given_raw <= 0:
@@ -319,11 +320,13 @@ def _kept_of_most_bps(crowd: Crowd, number: int) -> int:
 
 _NEAR_BPS = 100
 _CAREFUL_BPS = 9990
-"""Others' trades may take a little, and two buys of a part bring some units less than one."""
+"""The share that a careful attempt sells: others' trades may take a little, and two smaller buys bring some
+units less than one."""
 
 
 def _most_different(crowd: Crowd, numbers: list[int], policy: Policy) -> list[int]:
-    """Refused sells first, and of equals those that chose to differ least: their cause is the plainest."""
+    """Refused sells first, and then those that differ by choice in the fewest things: their cause is the
+    plainest."""
 
     def order(number: int) -> tuple[bool, int]:
         trade = crowd.trades[number]
@@ -357,7 +360,7 @@ def _isolations_of(
     recalled: tuple[Member, ...],
     kept_bps: int,
 ) -> Iterator[Isolation]:
-    """``kept_bps``: how much of its buys arrived, as a share of what arrived of others'."""
+    """The trades of ``isolations`` for one wallet. ``kept_bps``: see ``_kept_of_most_bps``."""
     policy, wallet, (size, main, main_sells) = run.means.policy, trade.wallet, main_trade
     main_wei = size_wei(size, policy)
     member = next((m for m in (*sells.members, *recalled) if m.wallet == wallet), None)
@@ -399,8 +402,8 @@ def _isolations_of(
     others = tuple(m for m in sells.members if m.wallet != wallet)
     yield isolate("others", plain, careful, others)
     yield isolate("others sold", plain, careful, others)
-    # What it got among others: a little less than alone, as in the company's sells.
     main_raw = main.received_raw // (policy.small_pieces if main_sells.only_pieces else 1)
+    # ``bought_raw`` is what it got among others: a little less than alone.
     moments = ((policy.later_s, main_raw), (policy.later_s, bought_raw), (wallet.after_s, main_raw))
     changed = _change_each(wallet, plain, policy, *(left_raw(at_s, raw) for at_s, raw in moments))
     for choice in _choices(trade, policy):

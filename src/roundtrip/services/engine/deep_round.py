@@ -1,5 +1,5 @@
-"""The deep round: the owner's functions called with hostile values, each before a sell of its own, and the
-sells of wallets that hold the token already."""
+"""The deep round: calls with hostile values by the owner and by other accounts, each before a sell of its
+own, and the sells of wallets that hold the token already."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

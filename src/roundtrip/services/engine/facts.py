@@ -10,13 +10,14 @@ from roundtrip.domain.check.evidence import Environment, Missing, Size
 from .session import CheckSession
 
 SIDE_SIZES: tuple[Size, ...] = ("thousandth", "large")
-"""The buys beside the main one, on the pinned state: they share the simulation of the facts, or have one of
-their own in a pool with a stranger's hook."""
+"""The sizes of the side buys, beside the main buy on the pinned state. They share the simulation of the
+facts; in a pool with a stranger's hook each has one of its own."""
 
 
 def plan_facts(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
-    """The token's facts, and after them the small and the large buys of all pools without a stranger's hook:
-    each is the first trade of its pool but for a thousandth. Last the pay-outs."""
+    """Reads the token's facts; then makes the small buys of all places without a stranger's hook, and then
+    the large ones: only a thousandth is traded before them. Last the pay-outs: each venue's own transfer of
+    one unit, which shows the token's revert reason."""
     reader, setting = run.environments[0], run.setting
     plan = token_facts.facts_plan(run.token, places, run.means.contracts, reader, run.means.policy)
     first, *blocks = plan.blocks
@@ -77,7 +78,8 @@ def _side_buy_plan(run: CheckSession, place: VenuePlace, size: Size) -> Plan | M
 
 
 def side_results(facts: Results | Missing, number: int, size: Size) -> Results | Missing:
-    """The results of a buy beside the main one, of those of the simulation of ``plan_facts``."""
+    """The results of the side buy of place ``number``, out of those of ``plan_facts``. It has none where its
+    amount is not known."""
     if isinstance(facts, Missing):
         return facts
     results = results_of(facts, f"{size}-{number}")

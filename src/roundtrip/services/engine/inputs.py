@@ -18,10 +18,10 @@ class CheckInputs:
     """The inputs of a check. The same inputs and the same ``CheckContext`` send the same requests again.
 
     ``seed``: 32 bytes from which the wallets are drawn. ``candidates``: venues that may trade the token.
-    ``indexed``: the index's facts about the token. ``deep``: also try owner calls and holders' sells.
-    ``crowd``: also let drawn wallets trade; without it only the main wallet does. ``recalled``: wallets of
-    earlier checks that trade, too, the newest first. ``indexed_number``: the newest indexed block; 0: none is
-    known.
+    ``indexed``: the index's facts about the token. ``deep``: also try calls by the owner and other
+    accounts, and holders' sells. ``crowd``: also let drawn wallets trade; without it only the main wallet
+    does. ``recalled``: wallets of earlier checks that trade, too, the newest first. ``indexed_number``: the
+    newest indexed block; 0: none is known.
     """
 
     head: ChainHead

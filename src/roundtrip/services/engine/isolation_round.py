@@ -51,7 +51,7 @@ async def run_isolation_round(bought: BuyRoundResult, sold: SellRoundResult) -> 
 
 
 def _read_venues(sold: SellRoundResult, launch: AnyLaunch | Missing | None) -> tuple[VenueEvidence, ...]:
-    """The venues, with the sells elsewhere of what the cheapest one brings, and of no other."""
+    """The evidence of the venues. Of the sells on another venue, it has those of what the cheapest brings."""
     venues, run = sold.venues(), sold.run
     readings = [read_venue(venue, run.means.policy, launch) for venue in venues]
     cheapest = cheapest_of(venues, readings, run.setting.market, run.means.policy)

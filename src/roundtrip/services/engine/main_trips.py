@@ -1,5 +1,5 @@
-"""The trips of the main wallet on one venue, planned and read: sells of it all and of parts, later and in
-pieces, by the buyer and by a receiver."""
+"""The trips of the main wallet on one venue, planned and read. A trip is a buy and its sell: of all and of
+parts, later and in pieces, by the buyer and by a receiver."""
 
 from dataclasses import replace
 
@@ -26,12 +26,12 @@ from .session import CheckSession, PlanResult, VenueTrial
 
 
 def pieces_probe(policy: Policy, size: Size) -> Probe:
-    """All that was bought, by the buyer, in equal sales over a day."""
+    """The buyer sells all that it bought, in equal sales over a day."""
     return Probe(size, policy.day_s, BPS, 0, "pieces")
 
 
 def other_way_probes(run: CheckSession, size: Size, venue: Venue) -> list[Probe]:
-    """The ways to sell it that are tried where no single sale sells enough."""
+    """The probes that are tried where no single sale sells enough."""
     policy = run.means.policy
     whole = pieces_probe(policy, size)
     probes = [whole, replace(whole, seller="any hour")]
@@ -41,8 +41,8 @@ def other_way_probes(run: CheckSession, size: Size, venue: Venue) -> list[Probe]
 
 
 def beside_probes(policy: Policy, size: Size) -> list[Probe]:
-    """The probes of the best venues that show whether it depends on who sells, with how much gas, or on what
-    the wallet did before."""
+    """The probes that show whether a sell depends on who sells, with how much gas, or on what the wallet did
+    before; only the best venues get them."""
     return [
         Probe(size, policy.later_s, BPS, 0, "much gas"),
         Probe(size, policy.later_s, BPS, 0, "little gas"),
@@ -52,7 +52,7 @@ def beside_probes(policy: Policy, size: Size) -> list[Probe]:
 
 
 _LITTLE_GAS_PERCENT = (70, 85, 100, 120, 150)
-"""The limits of a sell with little gas, of what the buy used: a sell uses about as much."""
+"""The gas limits of a sell with little gas, as shares of what the buy used: a sell uses about as much."""
 
 
 def standard_probes(policy: Policy, size: Size) -> list[Probe]:
@@ -72,7 +72,7 @@ def standard_probes(policy: Policy, size: Size) -> list[Probe]:
 
 
 def part_probes(policy: Policy, size: Size) -> list[Probe]:
-    """The probes beside the main wallet's: of a part, and by a receiver."""
+    """The standard probes that sell a part, or that a receiver sells."""
     return [
         probe
         for probe in standard_probes(policy, size)
@@ -81,8 +81,8 @@ def part_probes(policy: Policy, size: Size) -> list[Probe]:
 
 
 def nearly_all_probes(policy: Policy, size: Size, venue: VenueEvidence, reading: VenueReading) -> list[Probe]:
-    """The probes of nearly all, of each wallet at each moment where its sell of all was refused; none where
-    all sells at once and not all is refused later."""
+    """A probe of nearly all for each wallet and moment where the sell of all was refused. None where enough
+    sells soon, and an hour or a day later, too."""
     if enough(reading.full, policy) and not stops_selling(reading, policy):
         return []
     return [
@@ -110,7 +110,8 @@ def buy_of_probe(venue: VenueTrial, probe: Probe) -> CompletedBuy:
 
 
 def probe_trader(run: CheckSession, venue: VenueTrial, probe: Probe) -> Environment:
-    """The probe's environment; with the size of the first one where it bought nothing of this size."""
+    """The probe's environment; with the size and the delay of the first one where it bought nothing of this
+    size."""
     environment = run.environments[probe.environment]
     if venue.completed_buy(probe.size, probe.environment) is None:
         return replace(environment, size_bps=BPS, late_s=0)

@@ -48,10 +48,11 @@ from .main_trips import probe_plan as sell_plan
 from .session import BlockGaps, CheckSession, ReadAnswers, VenueTrial
 
 _MAX_ROUNDS, _MAX_READS, _MAX_BATCH = 6, 256, 48
+"""Rounds of reads, from contract to contract; reads in one round; reads in one batch."""
 _MAX_CONTRACTS, _MAX_CODE_BYTES = 16, 250_000
 """To read so much code takes a second at most."""
 
-# Texts show 80 characters of a reason.
+# At most 80 characters each: texts cut a reason off there.
 _TOO_MANY = "the token may count blocks, and it names too many contracts to read"
 _NOT_LISTED = "the token may count blocks, and not all that its sale runs is known"
 _HASHES = "the token may read block hashes, and no simulation makes blocks pass"
@@ -68,7 +69,7 @@ _FIRST: NumberInstruction = "COINBASE"
 
 @dataclass(frozen=True, slots=True)
 class _NodeNumbers:
-    """NUMBER at the pinned block, and whether a simulation can set the first instruction."""
+    """NUMBER at the pinned block (None: not known), and whether a simulation can set ``_FIRST``."""
 
     number: int | None
     sets_first: bool
@@ -203,8 +204,8 @@ def find_block_gaps(
     answers: ReadAnswers,
     launch: AnyLaunch | Missing | None,
 ) -> BlockGaps:
-    """The venues where the token, a hook or a quote may read the block number. The launchpad's tokens do not
-    before a sell, and the launchpad approves their quotes: both are trusted."""
+    """The venues where the token, a hook or a quote may read the block number. The tokens of the
+    launchpad and the quotes that it approves are trusted."""
     codes = {run.token: code}
     codes |= {
         contract: token_facts.read_code(answers[contract]) for contract in strange_contracts(run, places)
@@ -256,8 +257,8 @@ async def _read_reached(
 def _known_contracts(
     run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None
 ) -> frozenset[Address]:
-    """Contracts that need no reading: the network's own but for Multicall3, which tells whoever asks the
-    block's number; standard pools; and what the launchpad made or approved."""
+    """Contracts that need no reading: the network's own but for Multicall3, which returns the block
+    number to any caller; standard pools; and what the launchpad made or approved."""
     contracts = run.means.contracts
     venues = [trial.place.venue for trial in trials]
     venues += [*standard_venues(contracts, run.token), *standard_venues(contracts, contracts.usdg)]

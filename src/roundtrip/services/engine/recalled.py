@@ -48,7 +48,7 @@ def _differing_wallets(
         return
     place = VenuePlace(venue.venue, BY_KIND[venue.venue.kind])
     name, seed = venue.venue.at() or "", "0x" + inputs.seed.hex()
-    # Not only the newest: a wallet that buys too much for this depth is passed over.
+    # All, also those that did not trade (``recall_wallets``): the findings name only those that did.
     earlier = [wallet for wallet in inputs.recalled if wallet.at == name]
     origins = {redraw_wallet(place, inputs.head, policy, wallet).wallet: wallet for wallet in earlier}
     drawn = draw_crowd(inputs.seed, place, inputs.head, policy)

@@ -193,7 +193,7 @@ def _read_venue(
 def _read_crowd(
     run: CheckSession, venue: VenueTrial, number: int, results: SellResults, crowds: Crowds
 ) -> Crowd | Missing | None:
-    # Of equals the first are isolated: those that earlier checks have met.
+    # Recalled wallets come first: of trades that differ alike, the first are isolated.
     own = sorted((sell for sell in crowds if sell.venue == number), key=lambda sell: sell.of != "recalled")
     if not any(sell.of == "crowd" for sell in own):
         return Crowd(()) if venue.crowd_wallets else None
@@ -238,6 +238,7 @@ def _read_isolated(
 
 
 def _read_short(venue: VenueTrial, handed: PlanResult | None, pulled: PlanResult | None) -> int | None:
+    """How much less than was sent arrives at a v3 pool; None: not measured."""
     size = venue.main_size()
     bought = venue.completed_buy(size) if size is not None else None
     if bought is None or not isinstance(handed, dict) or not isinstance(pulled, dict):

@@ -32,9 +32,10 @@ from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> SellRoundResult:
-    """Sells on every venue that bought. Sends one batch, and one more where a crowd had too little gas or too
-    little to sell, the wallet that traded before used up the node's gas, or a simulation of several trades
-    did not show all of them. Where the node fails, the results are Missing."""
+    """Sells on every venue that bought. Sends one batch; one more where a crowd used up the node's gas pool
+    and is split; and one where a crowd had too little gas or too little to sell, the wallet that traded
+    before used up the gas pool, or a simulation of several trades did not show all of them. Where the node
+    fails, the results are Missing."""
     run, trials, launch = replace(bought.run, meter=meter), bought.venues_to_sell_on(), bought.data.launch
     crowds = _choose_crowds(run, trials, launch)
     groups = _plan_sells(run, trials, crowds)
@@ -66,7 +67,8 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> SellRoundResul
 
 
 def _brought_less(venues: Sequence[VenueEvidence], sell: Sell) -> bool:
-    """True for a round trip that others before it kept from selling: alone its buy brings what is known."""
+    """True for a round trip that brought too little to sell after others in the same simulation: repeated
+    alone, its buy brings what it brought in the buy round."""
     return isinstance(sell, ProbeSell) and any(
         cell.probe == sell.probe
         and isinstance(cell.outcome, Missing)
@@ -143,8 +145,9 @@ def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: Crowds) -> 
 
 
 def _find_likely_best(run: CheckSession, trials: list[VenueTrial], selling: list[int]) -> int | None:
-    """The venue that is likely to decide: where a buy brings most, less the worst of the pool's fee both ways
-    and the price impact (as ``venue_code.rank_of``). Equal ones are in the order of ``best_venue``."""
+    """The venue that is likely to decide: where a buy brings most, less the larger of the pool's fee both
+    ways and the price impact (as ``venue_code.rank_of``). Of those within 0.01 % of the best: first one
+    without a rival hook, then in the order of ``best_venue``."""
     policy = run.means.policy
     venues = [VenueEvidence(trial.place.venue, trial.facts, trial.buys) for trial in trials]
     order, scores = tie_order(venues, run.setting.market), dict[int, int]()
@@ -174,6 +177,7 @@ def _read_impact_bps(trial: VenueTrial) -> int:
 
 
 _PIPS = 1_000_000
+"""A pip is a millionth, the unit of a pool's fee."""
 
 
 def _plan_crowds(run: CheckSession, trials: list[VenueTrial], crowds: Sellers) -> list[SellPlans]:
@@ -188,7 +192,8 @@ def _split_crowds(
     crowds: Crowds,
     results: SellResults,
 ) -> tuple[Crowds, Sellers]:
-    """The crowds, each that used up the node's gas pool in parts that fit by their limits; and the parts."""
+    """The crowds, where parts that fit by their gas limits replace each that used up the node's gas pool; and
+    these parts alone."""
     kept, again = dict(crowds), Sellers()
     for sell, sells in crowds.items():
         trial, main = trials[sell.venue], trials[sell.venue].completed_buy("probe")
@@ -212,8 +217,8 @@ def _split_crowds(
 def _crowds_that_got_less(
     run: CheckSession, trials: list[VenueTrial], crowds: Crowds, results: SellResults
 ) -> Sellers:
-    """The crowds again, each wallet with what its buys brought, where the venue gave less than its formula
-    says."""
+    """The crowds again, each wallet with what its buys brought, where a sell failed because a wallet held
+    less than planned."""
     again = {}
     for sell, sells in crowds.items():
         trial, result = trials[sell.venue], results.get(sell)
@@ -248,7 +253,8 @@ def _crowds_short_of_gas(
 
 
 def find_sell_gas(run: CheckSession, trials: Sequence[VenueTrial], number: int, results: SellResults) -> int:
-    """The highest gas limit that the main wallet's sells on a venue needed; 0: the lowest."""
+    """The highest gas limit that the main wallet's sells on a venue needed; 0: the lowest was enough for all,
+    or none succeeded."""
     size = trials[number].main_size()
     limits = (
         _limit_taken(run, trials[number], tried)
@@ -261,8 +267,8 @@ def find_sell_gas(run: CheckSession, trials: Sequence[VenueTrial], number: int, 
 
 
 def _limit_taken(run: CheckSession, trial: VenueTrial, result: PlanResult) -> int:
-    """The gas limit under which a sell succeeded, or the one that covers what it used where it had a limit of
-    its own; 0: none did, or under the lowest."""
+    """The lowest limit of the sell's gas ladder under which it succeeded and that covers what it used; 0: it
+    did not succeed, or the lowest is enough."""
     if isinstance(result, Missing | RefusedCall):
         return 0
     ladder = run.environments[0].sell_gas_ladder or run.means.policy.sell_gas_ladder

@@ -46,9 +46,9 @@ reason why their later sells are unknown."""
 @dataclass(frozen=True, slots=True)
 class CheckSession:
     """The state that the rounds of one check share. ``counting``: the venues where block numbers pass,
-    because code that a trade reaches may read them. ``block_gaps`` and ``copies`` are for nodes whose
-    simulations cannot advance the block number. The buy round fills these three. ``deep``: the check also
-    tries owner calls and holders' sells.
+    because code that a trade reaches may read them. ``block_gaps`` and ``copies`` (of code, reading another
+    instruction in place of NUMBER) are for nodes whose simulations cannot advance the block number. The buy
+    round fills these three. ``deep``: as in ``CheckInputs``.
     """
 
     means: CheckContext
@@ -67,8 +67,8 @@ class CheckSession:
     """Wallets of earlier checks that trade, too, the newest first."""
 
     def request(self, plan: Plan) -> RpcCall:
-        """The plan as a request on the pinned block; with the copies where block numbers are to pass and
-        cannot without."""
+        """The plan as a request on the pinned block; with the copies where block numbers are to pass, and
+        the node cannot let them."""
         dialect = self.head.known_dialect()
         needs_copies = plan.passes_numbers and not dialect.can_pass(plan.delays_s())
         return build(plan, self.head.block, dialect, self.copies if needs_copies else None)
@@ -199,7 +199,7 @@ class VenueTrial:
         return size if isinstance(size, str) else None
 
     def is_closing(self) -> bool:
-        """True where a buy of the usual size would sell a curve out."""
+        """True where one of its buys, such as the large one, would sell a curve out."""
         return any(isinstance(buy.outcome, CompletedBuy) and buy.outcome.closes for buy in self.buys)
 
     def exists(self) -> bool:

@@ -75,7 +75,7 @@ async def prepare_inputs(
     follows, seed = head is None and not fresh, ctx.entropy()
     head = head or ctx.heads.current()
     if token in (ctx.contracts.weth, ctx.contracts.usdg):
-        # Money has no candidates, and the index has too much of it.
+        # Money (weth, usdg) has no candidates, and the index holds too much of it to read.
         newest_number = 0
         if fresh:
             head = await ctx.heads.read_now()
@@ -90,7 +90,7 @@ async def prepare_inputs(
     newest_number = 0 if index is None else index.newest_number
     if follows and newest_number > head.block.number:
         head = await ctx.heads.refresh()
-    # The policy of another release may draw a larger crowd.
+    # A release whose policy draws a larger crowd may have stored numbers that this one does not draw.
     numbers = range(MAIN_WALLET, sum(ctx.policy.crowd_counts) + 1)
     recalled = () if index is None else tuple(kept for kept in index.recalled if kept.number in numbers)
     known = known_venues(ctx, token, index)

@@ -88,6 +88,7 @@ def add_from_logs(
         if isinstance(log, PoolOpened) and log.at not in entities.markets:
             pair = sides(log.currency0, log.currency1, entities.quotes, contracts)
             entities.markets[log.at] = KnownMarket(log.at, log.kind, *pair)
+        # The first generation launches into v3 pools, not onto curves.
         elif isinstance(log, LaunchedToken) and log.generation != 1:
             market = KnownMarket(log.at, launchpad_curve.KIND, log.token, log.quote, True)
             entities.markets.setdefault(log.at, market)

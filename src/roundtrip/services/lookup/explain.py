@@ -1,5 +1,5 @@
-"""What a transaction did, in plain words: any transaction, indexed or not. The answer of a transaction's
-page: the explanation, what each asset was worth then, and what checks said of its tokens."""
+"""What a transaction did, in plain words: any transaction, indexed or not. Also the answer for a
+transaction's page: the explanation, what each asset was worth then, and what checks said of its tokens."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -165,6 +165,7 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
 MAX_STEPS, MAX_OTHERS = 40, 10
 """Limits of steps in the answer, and of wallets besides the first."""
 _LOGS_IN_A_ROW = 1_000
+"""Logs that are decoded before other tasks get a turn."""
 _NOT_FOUND = (
     "The chain does not know this transaction: it was never sent here, was dropped, or is too new. Check the "
     "hash, or ask again in a few seconds."
@@ -173,7 +174,8 @@ _NOT_FOUND = (
 
 @dataclass(frozen=True, slots=True)
 class _TransactionRecord:
-    """What was read of the transaction. ``index_block``: the newest block that the answer knows of."""
+    """What was read of the transaction. ``mined`` and ``around`` (its block): None: it is pending.
+    ``index_block``: the newest block that the answer knows of."""
 
     sent: SentTransaction
     mined: MinedTransaction | None
@@ -474,7 +476,7 @@ def _present_step(ctx: Context, transaction: _TransactionRecord, step: Transacti
 
 
 _MAX_TOKENS = 4
-"""Whose verdicts are read for one page."""
+"""The tokens whose verdicts are read for one page."""
 _READ_S = 5.0
 
 
@@ -524,8 +526,8 @@ async def transaction_page(ctx: Context, params: ExplainParams) -> UseCaseAnswer
     answered = await explain(ctx, params)
     told = answered.answer
     value = await _read_values(ctx, told)
-    changes = [_present_change(one, False, value) for one in told.paid]
-    changes += [_present_change(one, True, value) for one in told.got]
+    changes = [_present_change(moved, False, value) for moved in told.paid]
+    changes += [_present_change(moved, True, value) for moved in told.got]
     fee_usd = None if told.fee_eth is None else value("eth", round(told.fee_eth * WEI_PER_ETH))
     page = TransactionPage(told, changes, fee_usd, await _read_verdicts(ctx, told))
     return UseCaseAnswer(page, answered.ttl_ms, meter=answered.meter)
@@ -534,7 +536,7 @@ async def transaction_page(ctx: Context, params: ExplainParams) -> UseCaseAnswer
 async def _read_verdicts(ctx: Context, told: Explanation) -> list[TokenVerdicts] | None:
     if told.tx_block is None:
         return []
-    tokens = {one.asset: one.symbol for one in (*told.paid, *told.got) if one.asset.startswith("0x")}
+    tokens = {moved.asset: moved.symbol for moved in (*told.paid, *told.got) if moved.asset.startswith("0x")}
     found = []
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
@@ -550,19 +552,19 @@ async def _read_verdicts(ctx: Context, told: Explanation) -> list[TokenVerdicts]
 
 def find_verdict(newest_first: Sequence[PastVerdict], block: int) -> VerdictAtBlock | None:
     """The last verdict at ``block`` or before it."""
-    return next((_present_verdict(one) for one in newest_first if one.block <= block), None)
+    return next((_present_verdict(past) for past in newest_first if past.block <= block), None)
 
 
-def _present_verdict(one: PastVerdict) -> VerdictAtBlock:
-    return VerdictAtBlock(one.code, one.level, one.block, one.checked_at)
+def _present_verdict(past: PastVerdict) -> VerdictAtBlock:
+    return VerdictAtBlock(past.code, past.level, past.block, past.checked_at)
 
 
 Valuer = Callable[[str, int], float | None]
 """The dollars that so many base units of an asset were worth; None: not known."""
 
 
-def _present_change(one: AssetAmount, is_in: bool, value: Valuer) -> AssetChange:
-    return AssetChange(one.asset, one.symbol, one.amount, is_in, value(one.asset, int(one.raw)))
+def _present_change(moved: AssetAmount, is_in: bool, value: Valuer) -> AssetChange:
+    return AssetChange(moved.asset, moved.symbol, moved.amount, is_in, value(moved.asset, int(moved.raw)))
 
 
 async def _read_values(ctx: Context, told: Explanation) -> Valuer:

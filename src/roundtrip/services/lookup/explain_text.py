@@ -55,7 +55,7 @@ class StepsText:
         return money.get(asset) or quote_token(self.known.label(asset))
 
     def find_decimals(self, asset: Address) -> int | None:
-        """None: not known."""
+        """The asset's decimals; None: not known."""
         if asset in (ZERO_ADDRESS, self.contracts.weth):
             return 18
         return 6 if asset == self.contracts.usdg else self.known.label(asset).decimals
@@ -98,7 +98,7 @@ class StepsText:
         return address
 
     def name_place(self, step: TransactionStep) -> str:
-        """The pool or curve."""
+        """The step's pool or curve in a sentence."""
         return f"the {TRAITS[step.venue].label} {step.at}" if step.venue is not None else str(step.at)
 
     def describe(self, step: TransactionStep) -> str:
@@ -267,7 +267,7 @@ def describe_transaction(
     mined: MinedTransaction,
     around: BlockAround,
 ) -> str:
-    """The text of the whole transaction. Several steps are one a line."""
+    """The text of the whole transaction. Where it has several steps, each has its own line."""
     head = [_describe_operations(sent, summary)] if summary.accounts else []
     if sent.is_the_chains_own():
         head.append("The chain itself made this transaction, for example for a bridge deposit.")

@@ -1,5 +1,5 @@
-"""Finds out what a query is: a symbol, an address, a transaction's hash, a pool's id. Finds out what an
-address is."""
+"""Finds out what a query is: a symbol, a wallet's name, an address, a transaction's hash or a pool's id; and
+what stands at an address."""
 
 import re
 from collections.abc import Sequence
@@ -96,7 +96,8 @@ class _AddressRecord:
     """The newest large removals of liquidity from pools of the address as a token."""
 
     def is_known(self) -> bool:
-        """Whether a later block can only add to what it is, and not change it."""
+        """Whether the address is known as a token, a venue or a trader: a later block cannot make it
+        something else."""
         return self.launch is not None or self.pool is not None or self.has_traded
 
 

@@ -1,5 +1,5 @@
-"""The answer to a lookup: its schema, and its text on pools, launches and tokens. What a query may become:
-tokens whose symbol, name or address begins so, each with its newest verdict."""
+"""The answer to a lookup: its schema, and its text on pools, launches and tokens. Also suggests, while
+somebody types, tokens whose symbol, name or address begins so, each with its newest verdict."""
 
 import re
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""A practice account: its eth, its positions, and what they would sell for at this block. Lists an
-account's last practice trades, and its profit over time."""
+"""A practice account: its eth, its positions, and what they would sell for at this block; its last trades;
+and its profit over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -219,7 +219,7 @@ def _present_trade(trade: KeptTrade) -> TradeListed:
 
 
 def _price(trade: KeptTrade) -> str:
-    """Eth a whole token."""
+    """The eth for a whole token, as a decimal number."""
     wei_e18 = trade.eth_wei * 10 ** (trade.decimals + ETH_DECIMALS) // trade.token_raw
     return _short(plain_decimal(wei_e18, 2 * ETH_DECIMALS))
 

@@ -60,8 +60,8 @@ PRICING = BuyPricing()
 async def practice_buy(
     ctx: Context, params: PracticeBuyParams, account: Account, once: str | None
 ) -> UseCaseAnswer[PracticeBought]:
-    """Buys a token with practice eth. Raises CallerFault (bad_input, not_a_token, no_route, would_fail,
-    too_small), NodeFault and ServiceFull."""
+    """Buys a token with practice eth. ``once``: the caller's idempotency key. Raises CallerFault (bad_input,
+    not_a_token, no_route, would_fail, too_small), NodeFault and ServiceFull."""
     meter = Meter()
     return UseCaseAnswer(await buy(ctx, params, account, once, PRICING, meter), meter=meter)
 

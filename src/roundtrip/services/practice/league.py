@@ -1,4 +1,4 @@
-"""This week's practice league. Sets the agent tag, by which an account declares that it is a program."""
+"""This week's practice league; and the agent tag, by which an account declares that it is a program."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -22,7 +22,6 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.store.index.tokens import Label, ids_of, labels
-from roundtrip.store.practice import league as boards
 from roundtrip.store.practice import league as league_store
 from roundtrip.store.practice.league import LeagueCounts, LeagueRank
 from roundtrip.store.server.rows import Connection
@@ -96,10 +95,10 @@ async def league(ctx: Context, params: LeagueParams) -> UseCaseAnswer[League]:
     now_s, who = ctx.now_s(), params.who
     began_s = monday_s(int(now_s))
     async with looking(ctx) as (connection, _):
-        counts = await boards.count_entered(connection, began_s, who)
-        entries = await boards.board(connection, began_s, who, SHOWN)
-        last_counts = await boards.count_entered(connection, began_s - WEEK_S, who)
-        podium = await boards.board(connection, began_s - WEEK_S, who, PODIUM)
+        counts = await league_store.count_entered(connection, began_s, who)
+        entries = await league_store.board(connection, began_s, who, SHOWN)
+        last_counts = await league_store.count_entered(connection, began_s - WEEK_S, who)
+        podium = await league_store.board(connection, began_s - WEEK_S, who, PODIUM)
         tokens = await _read_labels(connection, [*entries, *podium])
     answer = League(
         text=_league_text(who, began_s, counts, entries, podium, tokens),

@@ -67,9 +67,9 @@ class TradeRequest:
 
 @dataclass(frozen=True, slots=True)
 class AccountPage:
-    """An account after last Monday's turn. ``positions``: its open positions. ``own``: its position in the
-    requested token, if any. ``recent``: its recent trades of that token. ``monday``: the changes of that
-    turn that are not written yet."""
+    """An account after last Monday's turn, which gives eth and writes off stuck positions. ``positions``: its
+    open positions. ``own``: its position in the requested token, if any. ``recent``: its recent trades of
+    that token. ``monday``: the changes of that turn that are not written yet."""
 
     account: PracticePurse
     positions: tuple[StoredPosition, ...]

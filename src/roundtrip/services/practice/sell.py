@@ -72,8 +72,8 @@ PRICING = SellPricing()
 async def practice_sell(
     ctx: Context, params: PracticeSellParams, account: Account, once: str | None
 ) -> UseCaseAnswer[PracticeSold]:
-    """Sells a part of a practice position. Raises CallerFault (bad_input, nothing_to_sell, too_small,
-    would_fail), NodeFault, ServiceFull."""
+    """Sells a part of a practice position. ``once``: the caller's idempotency key. Raises CallerFault
+    (bad_input, nothing_to_sell, too_small, would_fail), NodeFault, ServiceFull."""
     meter = Meter()
     return UseCaseAnswer(await sell(ctx, params, account, once, PRICING, meter), meter=meter)
 
@@ -154,7 +154,7 @@ async def _fill(
     connection: Connection,
     page: AccountPage,
 ) -> PracticeSold:
-    assert page.own is not None, "what the price stood on is as it was"
+    assert page.own is not None, "book_trade found the same position as the price"
     account, position, trade = practice.sell(page.account, page.own.position, part_raw, priced.got_wei)
     assert trade.profit_wei is not None
     stored = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)

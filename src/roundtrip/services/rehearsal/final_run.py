@@ -156,7 +156,7 @@ async def choose_form(
     needed_bps, own_raw = form.needed_bps(rehearsed), form.own_raw()
     deviates = form.brings_too_little() or form.brings_too_much(slippage_bps)
     if side == "sell" and deviates and own_raw:
-        # Once: what brings another amount in each run would go on for ever.
+        # Only once: a trade that brings another amount in each run would be repeated for ever.
         again = await run(replace(rehearsed, came_raw=own_raw, put_out_raw=own_raw))
         if again.is_through() or not form.is_through():
             form, needed_bps = again, max(needed_bps or 0, again.needed_bps(rehearsed) or 0) or None
@@ -208,7 +208,7 @@ async def _run(
         *(trade_builder.run_plan(builder, final, variant) for variant in variants),
     ]
     running, selling = Meter(), Meter()
-    # The calls are written here: each venue gets as much gas as a whole request of a caller.
+    # This service wrote the calls, so each venue gets as much gas as a caller's whole request.
     gas = builder.ctx.policy.most_venues * builder.ctx.policy.trade_gas_budget
     requests = [build(plan, builder.head.block, builder.head.known_dialect()) for plan in plans]
     answers, sell_backs = await at_once(

@@ -1,5 +1,5 @@
 """The second batch of a trade: the check's sells, a rehearsal of the trade on every venue, and the choice.
-The reason that a token gives for refusing a transfer, where a router or pool withholds it."""
+Also finds the reason that a token gives for refusing a transfer, where a router or pool withholds it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -78,8 +78,8 @@ class SellWay:
 
 @dataclass(frozen=True, slots=True)
 class SellBackResult:
-    """The sells of one token on each way, without the price paid for it. ``left_out``: some ways were not
-    tried; ``parts_left_out``: sells of nearly all were not."""
+    """The sells of one token on each way, without the price paid for it. ``gas``: what the wallet's calls
+    used. ``left_out``: some ways were not tried; ``parts_left_out``: some sells of nearly all were not."""
 
     brought: BroughtToken
     ways: tuple[tuple[SellWay, tuple[ProbeCell, ...]], ...]
@@ -208,8 +208,8 @@ def _spot_wei(check: BuyRoundResult, raw: int) -> int | None:
 
 
 def _asks_raw(trial: VenueTrial, main: CompletedBuy, raw: int) -> int:
-    """By the buy that brings the nearest amount: a larger one moves the price further, and not every size was
-    tried."""
+    """What the venue asks for ``raw`` tokens, in its quote, without their tax: in the proportion of the buy
+    that brings the nearest amount, because a larger one moves the price further."""
     given_raw = max(main.received_raw, trial.main_given_raw if trial.main_size() == "probe" else 0)
     tried = (trial.completed_buy(size) for size in _SMALL_SIZES)
     brought = [buy for buy in tried if buy is not None and buy.received_raw > 0]
@@ -290,7 +290,7 @@ async def _sell_in_part(
     """The results, with sells of nearly all and in pieces for each token that needs them. The calls run once
     more before each. ``gas``: what they may use for a token; sells of nearly all that do not fit are left
     out."""
-    planned = [_fitting(wallet_calls, result, gas) for result in results]
+    planned = [_choose_probes(wallet_calls, result, gas) for result in results]
     results = [
         replace(result, parts_left_out=not fits) for result, (_, fits) in zip(results, planned, strict=True)
     ]
@@ -308,7 +308,7 @@ async def _sell_in_part(
     ]
 
 
-def _fitting(
+def _choose_probes(
     wallet_calls: WalletCalls, result: SellBackResult, gas: int
 ) -> tuple[list[tuple[SellWay, Probe]], bool]:
     """The probes of the second batch, and whether ``gas`` allows all. Ten pieces always fit, and sells

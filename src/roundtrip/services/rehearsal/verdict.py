@@ -68,7 +68,8 @@ def money_text(builder: TradeBuilder, asset: Address, raw: int) -> str:
 
 
 def check_sentence(checked: ShortCheck, level: str) -> str:
-    """What a check of the token says where that is worse than a buy of this level; empty: it is not."""
+    """What a check of the token says where that is worse than a buy of this level (empty: a sell, so that
+    only danger is worse). Empty: it is not worse."""
     is_worse = checked.verdict.level == "danger" or (level == "ok" and checked.verdict.level == "warn")
     return f"A check of the token says: {checked.verdict.text}" if is_worse else ""
 

@@ -68,7 +68,7 @@ def compare_nonces(nonces: Sequence[int | None], following: int) -> SendingFault
         elif nonce > turn:
             waits = f"{differs}: it waits until the wallet has used the nonces before it."
             faults.append(SendingFault(number, waits))
-        # One before its turn stands after a call that waits, which is named.
+        # A nonce before its turn follows a call that waits, and that call is reported.
         used.add(nonce)
     return _gravest(faults)
 

@@ -227,7 +227,8 @@ _MAX_DECIMALS = 36
 
 
 async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
-    """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small) and NodeFault."""
+    """Prepares a buy. Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small),
+    NodeFault."""
     parse_amount(params.amount, ETH_DECIMALS, "eth")
     token, wallet, meter = (
         read_address(params.token, "token", "bad_input"),
@@ -248,7 +249,7 @@ async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[P
 
 
 async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
-    """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
+    """Prepares a sell. Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail), NodeFault."""
     share = params.share()
     if share is None:
         parse_amount(params.amount or "", _MAX_DECIMALS, "the token")
@@ -273,7 +274,8 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
 async def _rehearse_sell(
     builder: TradeBuilder, amount_raw: int, meter: Meter
 ) -> tuple[TradeBuilder, int, Rehearsals]:
-    """The rehearsals. A sell of all that would no longer be there at the deadline is of what will be."""
+    """Rehearses the sell, and returns builder and amount with it. A sell of the whole balance, where that
+    shrinks by itself, becomes one of what is left at the deadline."""
     venues, asking, beside = tradable(builder.buy_round), Meter(), Meter()
     if amount_raw != builder.holdings.asset_raw:
         return builder, amount_raw, await rehearse(builder, dict.fromkeys(venues, amount_raw), meter)

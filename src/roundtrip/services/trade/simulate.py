@@ -141,7 +141,7 @@ async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simula
             _judge_calls(case), find_sending_fault(ctx, head, wallet, nonces, fees, beside)
         )
         judged = _as_sent(judged, sending)
-        # It ran beside the others: calls of its own, and no trip.
+        # It ran beside the others: it adds requests, and no trip to the node.
         meter.calls += beside.calls
     except NodeFault as fault:
         # A fault caused by the called code counts: the caller chose to run it.
@@ -283,7 +283,7 @@ async def _run_as_sent(
 
 
 async def _with_tokens_reason(case: WalletCase, full_run: FullRun, result: RunResult) -> RunResult:
-    """The run, whose first failed call also has the reason of the token, where a router withholds it."""
+    """The run. Its first failed call gets the reason that the token gives, where a router withholds it."""
     number = next((n for n, call in enumerate(result.calls) if not call.ok), None)
     if number is None:
         return result

@@ -1,11 +1,9 @@
-"""Guesses which assets a wallet's calls move and which allowances they set, before they are run. Pure.
+"""What a wallet's calls need before they are run: guesses which assets they move and which allowances they
+set; the tokens that trade at the addresses and pool ids that they name; gas limits, and the gas that all
+their simulations may use.
 
-A candidate costs one read and proves nothing. The events of the run, and the access lists of nodes that
-return them, find what is missed here.
-
-The tokens that trade at the addresses and pool ids that a wallet's calls name.
-
-Gas limits for a caller's own calls, and the gas that all their simulations may use."""
+A guess costs one read and proves nothing. The events of the run, and the access lists of nodes that return
+them, find what is missed here."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +28,7 @@ from roundtrip.venues.base import Call, Contracts
 MAX_AT_FIRST, MAX_IN_ALL = 48, 256
 """The most tokens, and the most allowances, that the first run and a rerun read."""
 _SELECTOR = 10
+"""Characters of a function's selector, with ``0x``."""
 _ADDRESS_BYTES, _ID_BYTES = 20, 32
 _MIN_ADDRESS = 2**64
 """A smaller word is a number: an address with that many leading zeros cannot be made, and precompiles hold no
@@ -218,9 +217,9 @@ class GasBudget:
     def plan(
         self, variants: list[WalletCalls], exit_gas: int, other_gas: int = 0
     ) -> tuple[list[WalletCalls], int] | None:
-        """The variants of the calls that fit beside ``exit_gas``, the gas of a sell on one venue, and the gas
-        for sells. ``other_gas``: that of the sells on the other venues, which goes before all variants but
-        the first, as far as there is so much. None: the budget does not allow one of each."""
+        """The variants of the calls that fit, and the gas for the sells. ``exit_gas``: of the sells of each
+        token on one venue; ``other_gas``: of those on the other venues, which go before all variants but the
+        first, as far as there is gas. None: there is not enough for the first variant and ``exit_gas``."""
         remaining, chosen = self.remaining - exit_gas, list[WalletCalls]()
         if not variants or sum(variants[0].gas_limits) > remaining:
             return None
@@ -236,8 +235,9 @@ class GasBudget:
 
 @dataclass(frozen=True, slots=True)
 class WalletCase:
-    """One wallet's calls. ``environment`` is a block like the next one, with the wallet in it. ``own_gas``:
-    the gas limit that the wallet sets for each call; empty: for none. ``own_fees``: likewise."""
+    """One wallet's calls. ``environment`` is a block like the next one, with the wallet in it. ``fund``: the
+    wallet gets plenty of eth. ``own_gas``: the gas limit that the wallet sets for each call; empty: for none.
+    ``own_fees``: likewise."""
 
     ctx: Context
     head: ChainHead
@@ -298,8 +298,8 @@ def allow_used_gas(case: WalletCase, result: RunResult) -> WalletCalls:
 def with_gas_limits(
     case: WalletCase, estimated_gas: int, result: RunResult, balance_wei: int
 ) -> list[WalletCalls]:
-    """Variants of the calls with the wallet's eth and gas limits that wallets set: 1.5 times the gas used,
-    the other usual shares, the node's estimate of the first call, then more, up to the maximum."""
+    """Variants of the calls with the wallet's eth, each with other gas limits that wallets set: 1.5 times the
+    gas used, the other usual shares, the node's estimate of the first call, then more, up to the maximum."""
     policy, usual_gas = case.ctx.policy, usual_limits(case, result)
     drawn_bps = 10_200 + int(case.environment.prev_randao, 16) % 25_000
     ladder = [usual_gas, *(_limits(case, result, bps) for bps in (*_USUAL_GAS_BPS, drawn_bps))]

@@ -16,13 +16,14 @@ _MAX_LIMIT = 2**63 - 1
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _KEY = re.compile(r"0x[0-9a-fA-F]{64}")
 _TYPES = (0, 1, 2)
-"""Without those that do more than the call: blobs (3) and authorizations (4)."""
+"""The transaction types that are read: not those that do more than the call, blobs (3), authorizations
+(4)."""
 
 
 def read_wallet_transaction(raw: Mapping[str, object], chain_id: int | None) -> Mapping[str, object]:
     """The parameters with ``input`` as ``data``, without what only the sending needs: type, access list,
-    chain. ``gas`` and ``nonce`` become lists of one number for each call, ``maxFeePerGas`` one of what it
-    pays for a unit of gas. Checks their form, and that the chain is ``chain_id`` (None: any); also in each of
+    chain. ``gas`` and ``nonce`` become lists of one number for each call, ``maxFeePerGas`` a list of
+    each call's fees. Checks their form, and that the chain is ``chain_id`` (None: any); also in each of
     ``calls``. Raises ParamFault (bad_input)."""
     read, own = _read_one(raw, chain_id, "")
     calls = raw.get("calls")
@@ -45,7 +46,8 @@ _Numbers = dict[str, int | None]
 
 
 def _read_fees(own: _Numbers) -> dict[str, int | None] | None:
-    """Of a transaction that the chain has, wallets show what it paid as ``gasPrice`` beside its bound."""
+    """The highest fee and the tip for a unit of gas; None: the call names neither. ``maxFeePerGas`` goes
+    before ``gasPrice``: of a transaction in a block, wallets show there what it paid."""
     most_wei, tip_wei = own.get("maxFeePerGas"), own.get("maxPriorityFeePerGas")
     most_wei = own.get("gasPrice") if most_wei is None else most_wei
     return None if most_wei is None and tip_wei is None else {"most_wei": most_wei, "tip_wei": tip_wei}
