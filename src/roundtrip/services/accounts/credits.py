@@ -48,7 +48,8 @@ def tx_in_a_block(transaction: MinedPayment | SentTransaction | None) -> MinedPa
 
 
 def own_raw(payment: MinedPayment, usdg: Address, wallet: Address, spans: Sequence[PayToSpan]) -> int:
-    """The usdg that the wallet sent in the transaction to pay-to addresses that were open at its block."""
+    """The usdg (base units) that the wallet sent in the transaction to pay-to addresses: those at which
+    payments counted in its block."""
     return sum(
         transfer.amount_raw
         for _, transfer in payment.transfers
@@ -73,7 +74,8 @@ def not_final(ctx: Context, payment: MinedPayment) -> CallerFault:
 
 
 def _time_to_final(ctx: Context, payment: MinedPayment) -> str:
-    """About how long until the payment is final, if finality stays as far behind the head as it is."""
+    """About how long until the payment is final, if the final block stays as far behind the head as it is
+    now."""
     final = payment.finalized
     try:
         head = ctx.heads.current().block
@@ -91,7 +93,7 @@ def _time_to_final(ctx: Context, payment: MinedPayment) -> str:
 def why_none(
     payment: MinedPayment, ctx: Context, wallet: Address, spans: Sequence[PayToSpan], amount_raw: int
 ) -> str:
-    """Why a transaction in which the wallet paid ``amount_raw`` buys no call."""
+    """Why a transaction in which the wallet paid ``amount_raw`` (base units of usdg) buys no call."""
     assert ctx.payments is not None
     usdg, number = ctx.contracts.usdg, payment.block_number
     if amount_raw:
@@ -197,6 +199,7 @@ def present_payments(payments: Payments, usdg: Address) -> Pay:
 
 
 _RETRY_S = 1.0
+"""Wait before the pay-to address is stored once more."""
 
 
 async def credits_status(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[CreditsStatus]:

@@ -179,6 +179,7 @@ def present_limits(allowance: CallAllowance) -> Limits:
 
 
 _SECRET = "nonce"  # noqa: S105
+"""Name of the stored secret that the texts to sign are derived from."""
 
 
 async def text_to_sign(ctx: Context, params: WalletParams) -> UseCaseAnswer[TextToSign]:
@@ -267,6 +268,7 @@ async def _contract_accepts(
     must_be_secret: bool,
     meter: Meter,
 ) -> bool:
+    """As ``signatures.contract_accepts``, at the node's newest block. Raises NodeFault."""
     # The wallet may have been deployed since the last poll.
     block = (await ctx.heads.read_now()).block
     return await signatures.contract_accepts(
@@ -294,8 +296,8 @@ async def _store_key(
 async def lock_account(
     ctx: Context, connection: Connection, wallet: keys.SignInWallet, now: datetime
 ) -> accounts_store.AccountRecord:
-    """Locks the wallet's account, and creates it if there is none. Of concurrent requests with texts of the
-    same key count only the first succeeds. Raises CallerFault (bad_signature)."""
+    """Locks the wallet's account, and creates it if there is none. Of concurrent requests whose texts were
+    made at the same ``keys_made`` only the first succeeds. Raises CallerFault (bad_signature)."""
     record = await accounts_store.lock_account(
         connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
     )

@@ -1,6 +1,6 @@
 """Lists, makes and ends an account's keys and sessions, for a session of the console. Lists and revokes an
-account's keys, for a caller with one of them. Sessions of the console: a separate key in a cookie, made
-for one signature."""
+account's keys, for a caller with one of them. A session of the console is a key of its own kind, kept in a
+cookie; a wallet signs once for each."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -31,6 +31,7 @@ from roundtrip.store.accounts.accounts import Key
 from roundtrip.store.server.rows import Connection
 
 LIFETIME_S = 14 * 86_400
+"""Of a session."""
 MAX_SESSIONS = 10
 """The most sessions of one account; when another begins, the oldest ends."""
 
@@ -86,7 +87,7 @@ async def end_session(ctx: Context, params: SessionParams, account: Account) -> 
 
 MAX_REVOKED = 20
 _MAX_ID = 2**63 - 1
-_DAYS = 14
+_USAGE_DAYS = 14
 
 
 class OwnKey(msgspec.Struct, frozen=True, rename="camel"):
@@ -230,15 +231,15 @@ async def sign_out_everywhere(
 
 
 async def own_usage(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Usage]:
-    """Calls a day of the last days. Raises ServiceFull."""
+    """The account's calls on each of the last 14 days. Raises ServiceFull."""
     today = _now(ctx).date()
     async with accounts(ctx) as connection:
-        counts = await accounts_store.calls_by_day(connection, account.id, today, _DAYS)
+        counts = await accounts_store.calls_by_day(connection, account.id, today, _USAGE_DAYS)
     days = [DayCalls(day.isoformat(), calls) for day, calls in counts]
     total = sum(day.calls for day in days)
     text = (
-        f"{format_count(total, 'call')} in {_DAYS} days, all keys and sessions together. Days begin at 00:00 "
-        "UTC. Calls that count only against the minute are not included."
+        f"{format_count(total, 'call')} in {_USAGE_DAYS} days, all keys and sessions together. Days begin at "
+        "00:00 UTC. Calls that count only against the minute are not included."
     )
     return UseCaseAnswer(Usage(text, days))
 

@@ -31,10 +31,11 @@ from roundtrip.venues.base import Contracts, quote_name
 
 MAX_SHOWN = 20
 MAX_NAMED = 3
-"""Launches of each kind that the text names; the rows hold all of them."""
+"""Launches that the text names, of those still filling and of the full ones; the rows hold all of them."""
 TRADED_WITHIN_S = 86_400
 """A launch without a trade for a day does not graduate soon, however full its curve is."""
 BUYS_WITHIN_S = 600
+"""Buys of so many seconds are counted."""
 _ETH_DECIMALS, _USDG_DECIMALS = 18, 6
 
 Bps = Annotated[int, says("In hundredths of a percent.")]
@@ -93,8 +94,8 @@ class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
 
 
 class FillingRow(CurveFilling, frozen=True, rename="camel"):
-    """The row for people. ``verdict`` None: the token is not checked. ``insiders_bps``: their share of the
-    supply; None: not known."""
+    """The row of the page. ``verdict`` None: no check is young enough. ``insiders_bps``: the insiders' share
+    of the supply; None: not known."""
 
     verdict: ShownVerdict | None
     insiders_bps: int | None
@@ -194,6 +195,7 @@ def _present_filling(
     deployer: LaunchDeployer,
     now_s: int,
 ) -> CurveFilling:
+    # ``last_s`` is the time of the launch until the first trade.
     was_traded = curve.raised_raw != 0 or curve.last_s != curve.launched_s
     return CurveFilling(
         token=present_token(token),

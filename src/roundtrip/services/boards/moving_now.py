@@ -247,6 +247,7 @@ def _left_out(count: int) -> str:
 
 
 _PRICE_UNIT = 10**36
+"""Prices of ``PriceLine`` are in wei for so many base units of the token."""
 _MICRO = 10**6
 _HEIGHT = 100
 
@@ -289,7 +290,7 @@ class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class _Money:
-    """What money is worth at the block."""
+    """What money is worth at the start of block ``number``."""
 
     past: PastPrices
     number: int
@@ -358,6 +359,7 @@ def _describe_gaps(followed_s: int, window: tuple[int, int]) -> str:
 async def _read_money(
     ctx: Context, connection: Connection, cursor: Cursor, depths: Sequence[MarketDepth]
 ) -> _Money:
+    # Prices are those at the start of a block: this one starts after the index's newest.
     number = cursor.block.number + 1
     quotes = {ZERO_ADDRESS, *(depth.quote for depth in depths)}
     blocks = {number: cursor.block.timestamp_s}
@@ -413,7 +415,7 @@ def _present_page_row(
 
 
 def _price_eth(price: int | None, label: Label) -> float | None:
-    """Of a whole token; of 10^18 base units where its decimals are not known it would be a guess."""
+    """The price of a whole token in eth; None: the price or the token's decimals are not known."""
     if price is None or label.decimals is None:
         return None
     return float(price) * 10.0**label.decimals / _PRICE_UNIT / WEI_PER_ETH
@@ -424,6 +426,8 @@ def _cap_wei(price: int | None, label: Label) -> int | None:
 
 
 def _draw_line(points: Sequence[int | None]) -> list[int | None]:
+    """The heights of prices between the lowest (0) and the highest (100); half of that where all are
+    equal."""
     known = [point for point in points if point is not None]
     low, high = (min(known), max(known)) if known else (0, 0)
     return [

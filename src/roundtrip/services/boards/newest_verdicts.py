@@ -14,8 +14,9 @@ from roundtrip.store.index.tokens import labels_of
 
 MAX_SHOWN = 12
 _LOOKED_AT = 400
-"""Checks that are read for the strip: a token that is checked again and again hides no other one."""
+"""Newest checks that are read: so many that a token that is checked again and again hides no other one."""
 _MAX_TOKENS = 60
+"""Tokens whose verdicts are read: the rows are the first of them, the examples may be any."""
 
 ExampleKind = Literal["ok", "trap", "warn"]
 _KINDS: tuple[ExampleKind, ...] = ("ok", "trap", "warn")
@@ -29,9 +30,9 @@ class NewestVerdict(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NewestVerdicts(PageOfRows[NewestVerdict], frozen=True, rename="camel"):
-    """The tokens that were checked last, those that people asked for before others. ``examples``: the newest
-    that sells and has few insiders, the newest trap, and the newest that sells with a warning
-    or stops selling soon, as far as there are."""
+    """The tokens that were checked last: chosen with those that people asked for before others, listed the
+    newest check first. ``examples``: the first that sells and whose insiders hold little, the first trap, and
+    the first that sells with a warning, as far as there are."""
 
     examples: list[NewestVerdict]
 

@@ -198,7 +198,8 @@ async def price_chart(ctx: Context, params: ChartParams) -> UseCaseAnswer[PriceC
 async def _read_candles(
     connection: Connection, pools: list[MainPool], chosen: CandleSpan | None, newest_s: int
 ) -> tuple[CandleSpan, list[Candle], bool]:
-    """A busy token's trades fill a shorter span: then that one is chosen, unless the reader chose."""
+    """The span of one candle, the candles, and whether older trades were left out. If there are too many
+    trades for the span to be read, a shorter one is taken, unless ``chosen`` names one."""
     ids = [pool.id for pool in pools]
     span = chosen or choose_span(newest_s - pools[0].opened_s)
     while True:
@@ -217,6 +218,7 @@ async def _read_candles(
 async def _read_now(
     ctx: Context, connection: Connection, pools: list[MainPool], scale: QuoteScale, index_cursor: Cursor
 ) -> PriceNow | None:
+    # The worth is that at the start of a block: this one starts after the index's newest.
     newest_s, number = index_cursor.block.timestamp_s, index_cursor.block.number + 1
     times = {newest_s, *(newest_s - span_s for span_s in CHANGES.values())}
     past = await price_candles.read_prices(connection, [pool.id for pool in pools], times)

@@ -54,7 +54,7 @@ MAX_SAID = 3
 
 Kind = Literal["insider_sold", "insider_moved", "liquidity_left", "serial_launcher", "large_burn"]
 _DEEDS: Mapping[str, Kind] = {"sold": "insider_sold", "moved": "insider_moved", "burned": "large_burn"}
-_WHAT: Mapping[Kind, str] = {kind: what for what, kind in _DEEDS.items()}
+_DEED_BY_KIND: Mapping[Kind, str] = {kind: what for what, kind in _DEEDS.items()}
 _NAMES: Mapping[Kind, str] = {
     "insider_sold": "insiders selling",
     "insider_moved": "insiders moving tokens",
@@ -174,8 +174,9 @@ def _judge_signals(possible: Iterable[_PossibleSignal], policy: Policy) -> tuple
 async def _read_withdrawals(
     connection: Connection, index_cursor: Cursor, ctx: Context
 ) -> tuple[list[_PossibleSignal], int]:
-    """The same for liquidity that left pools that matter: the launch's own pool, and pools with a good part
-    of its trades. Keeps the largest for each token and wallet."""
+    """The suspicious withdrawals of liquidity, and the number of those that could not be judged. Only pools
+    that matter count: the launch's own, and those with a good part of its trades. Keeps the largest
+    withdrawal of each wallet from each token."""
     now_s, start = index_cursor.block.timestamp_s, index_cursor.start_number
     prices = await newest_prices(connection)
     quote_ids = await ids_of(connection, {ZERO_ADDRESS, ctx.contracts.weth, ctx.contracts.usdg, *prices})
@@ -183,6 +184,7 @@ async def _read_withdrawals(
         quote_id: _convert_to_wei(quote, WEI_PER_ETH, prices, ctx.contracts)
         for quote, quote_id in quote_ids.items()
     }
+    # Worth of one base unit of each quote.
     wei_each = {quote_id: wei / WEI_PER_ETH for quote_id, wei in unit_wei.items() if wei is not None}
     withdrawals = await store.liquidity_left(
         connection, now_s - WITHIN_S, now_s, start, NARROW_TICKS, wei_each
@@ -270,6 +272,7 @@ def _sort_key(signal: _PossibleSignal) -> tuple[int, int, int, int, int]:
 
 
 def _select_foremost(odd_signals: Iterable[_PossibleSignal]) -> list[_PossibleSignal]:
+    """At most ``MAX_SHOWN``, in turn from each kind, its largest first."""
     by_kind: dict[Kind, list[_PossibleSignal]] = {}
     for signal in sorted(odd_signals, key=_sort_key, reverse=True):
         by_kind.setdefault(signal.kind, []).append(signal)
@@ -298,7 +301,7 @@ async def _add_evidence(
 
 
 def _to_deed(signal: _PossibleSignal) -> SignalDeed:
-    return SignalDeed(_WHAT[signal.kind], signal.token_id, signal.wallet_id)
+    return SignalDeed(_DEED_BY_KIND[signal.kind], signal.token_id, signal.wallet_id)
 
 
 def _block_position(signal: _PossibleSignal) -> tuple[int, int]:

@@ -191,6 +191,7 @@ FAMILY = "DejaVu Sans"
 _FAMILIES = f"{FAMILY}, Verdana, sans-serif"
 _LEFT, _INNER = 64, WIDTH - 2 * 64
 _WORD_LEFT = 244
+"""Pixels, as all sizes here: the margin, the width between the margins, and where the verdict begins."""
 _TEXT_LENGTH = 400
 _BADGE_SIZE = 11
 
@@ -234,7 +235,7 @@ def describe_card(card: TokenCard) -> CardText:
     if check.is_old and is_good:
         sentence = "This check is more than a day old and proves nothing now. Open the page to check again."
         return CardText("Old check", "unknown", symbol, "", sentence, as_of)
-    # Of what holders cannot sell, a new wallet's loss would mislead.
+    # Where real holders cannot sell, a new wallet's loss would mislead.
     loss = "" if check.figure is None or not is_good else f"{check.figure.text}{_beside(check.figure, check)}"
     sentence = message_lines.cut_text(names.clean(check.text, 2 * _TEXT_LENGTH), _TEXT_LENGTH)
     word = level_word(check.level, check.code)
@@ -359,8 +360,10 @@ def _em(character: str) -> float:
 
 
 DEADLINE_S = 30.0
-"""As long as a check through the other doors may take. The wait for a place is part of it."""
+"""As long as a check through the other doors may take. The wait for one of the ``AT_ONCE`` places is part of
+it."""
 AT_ONCE, MAX_WAITING = 4, 16
+"""Checks that run at a time, and how many more may wait for a place."""
 NO_HOLDERS = "It is not known whether real holders can sell it."
 
 
@@ -422,7 +425,8 @@ async def check_for_chat(
     run_deep_check: Callable[[Context, str], Awaitable[UseCaseAnswer[Check]]],
     deadline_s: float = DEADLINE_S,
 ) -> ChatAnswer:
-    """Makes a deep check of the token in one of the places, and describes it. Raises RoundtripError."""
+    """Waits for one of the places, makes a deep check of the token and describes it. Raises
+    RoundtripError."""
     ctx = ctx.for_caller(f"chat:{chat_id}", "checks", address.lower())
     deadline = asyncio.timeout(deadline_s)
     try:
@@ -442,7 +446,8 @@ async def check_for_chat(
     if stored.made is None:
         raise ServiceFull("busy", "The check was made and cannot be read; retry in 5 s.", 5)
     shown = stored.worse() or stored.made
-    # A stored check has no marks of its owner and deployer. They come first, where no cut removes them.
+    # The answer's text ends with sentences that are not stored with the check, such as those on marks that
+    # people gave its owner and deployer. They come first, where no cut removes them.
     marks = check.verdict.text.removeprefix(stored.made.text).strip()
     shown = msgspec.structs.replace(shown, text=f"{marks} {shown.text}".strip())
     label = Label(token, check.token.symbol, check.token.name, None, None)

@@ -25,10 +25,10 @@ sys.stdout.buffer.write(bytes(png))
 _FONTS = ("dejavu-fonts-ttf/ttf/DejaVuSans.ttf", "dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf")
 _MAX_S = 10.0
 _MAX_WAITING = 16
-"""Callers at once, with the one whose picture is drawn."""
+"""Callers at once, the one whose picture is drawn included."""
 _MAX_KEPT = 256
 """Pictures of 20 to 60 KB."""
-_BEGINNING = b"\x89PNG\r\n\x1a\n"
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def font_files(libraries: Path) -> list[Path]:
@@ -46,13 +46,13 @@ def draw_picture(svg: str, fonts: tuple[str, ...]) -> bytes:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServiceFull("busy", "The picture could not be drawn; retry in 5 s.", 5) from error
-    if process.returncode != 0 or not process.stdout.startswith(_BEGINNING):
+    if process.returncode != 0 or not process.stdout.startswith(_PNG_SIGNATURE):
         raise ServiceFull("busy", "The picture could not be drawn; retry in 5 s.", 5)
     return process.stdout
 
 
 class Pictures:
-    """Draws one picture at a time, and keeps the newest. ``libraries``: as in ``font_files``."""
+    """Draws one picture at a time, and keeps the newest in memory. ``libraries``: as in ``font_files``."""
 
     def __init__(self, libraries: Path, draw: Callable[[str, tuple[str, ...]], bytes] = draw_picture) -> None:
         self._draw = draw

@@ -1,4 +1,5 @@
-"""Reviews waiting flags: by facts, and by one batch to the node for all that must be priced."""
+"""Reviews waiting flags: by facts (rows of the index), and by one batch to the node for all that must be
+priced."""
 
 import contextlib
 from collections.abc import Sequence
@@ -27,8 +28,8 @@ from .flag_token import without_kin
 
 MAX_LOOKED = 200
 MAX_PRICED = 40
-"""The most flags a run reviews, and the most of them that it prices by a sell in one node batch. The others
-come first in the next run."""
+"""The most flags that one run reviews, and the most of them that it prices: by simulated sells, in one node
+batch. The others come first in the next run."""
 
 
 async def review_flags(ctx: Context, prices: TokenPricing = PRICES) -> tuple[tuple[FlagReview, ...], int]:
@@ -54,8 +55,8 @@ async def review_flags(ctx: Context, prices: TokenPricing = PRICES) -> tuple[tup
 
 @dataclass(frozen=True, slots=True)
 class _FlagProgress:
-    """A flag under review, and its event, if there is one. ``answered_s``: the latest time of the chain for
-    which facts or a price gave an answer."""
+    """A flag under review, and its event, if there is one. ``to_price``: facts leave it open, so a sell must
+    show it. ``answered_s``: the latest time of the chain for which facts or a price gave an answer."""
 
     flag: WaitingFlag
     to_price: bool = False
@@ -66,7 +67,7 @@ class _FlagProgress:
 
 
 def _finish_review(progress: _FlagProgress, newest_s: int) -> FlagReview:
-    """The flag's review; the end of its week decides where no event did."""
+    """The flag's review; the end of its week decides unless it was proved or held."""
     flag = progress.flag
     answers_s = [at_s for at_s in (flag.week.answered_s, progress.answered_s) if at_s is not None]
     week = flag_calls.FlagWeek(flag.week.at_s, flag.week.ends_s, max(answers_s, default=None))
@@ -83,7 +84,8 @@ def _finish_review(progress: _FlagProgress, newest_s: int) -> FlagReview:
 
 
 async def _apply_facts(connection: Connection, flag: WaitingFlag, indexed: Cursor) -> _FlagProgress:
-    """What facts show of a flag: nothing if the index begins after the flag."""
+    """What facts show of a flag: nothing if the index begins after it, or its pool is no longer known. Only a
+    drain is decided by them; else they tell whether a sell has to show it."""
     newest_s, ends_s = indexed.block.timestamp_s, flag.week.ends_s
     token_id = await id_of(connection, flag.token)
     if token_id is None or indexed.start_number > flag.block_number + 1:
@@ -97,6 +99,7 @@ async def _apply_facts(connection: Connection, flag: WaitingFlag, indexed: Curso
     flag = replace(flag, basis=replace(flag.basis, pool=pool))
     if flag.kind == "runs":
         return _FlagProgress(flag, to_price=newest_s <= ends_s)
+    # From here on it is a "dead" flag.
     if newest_s - flag_calls.SETTLED_S > ends_s:
         return _FlagProgress(flag)
     since_s = flag_calls.quiet_since_s(flag.week, newest_s)
@@ -112,6 +115,8 @@ async def _apply_facts(connection: Connection, flag: WaitingFlag, indexed: Curso
 async def _measure_drain(
     connection: Connection, flag: WaitingFlag, token_id: int, newest_s: int
 ) -> _FlagProgress:
+    """Whether enough liquidity left since the flag, or its deployer sold enough. What the flag's own account
+    and its kin did does not count."""
     settled_s, basis, week = flag.week.settled_s(newest_s), flag.basis, flag.week
     flagger_id = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
     removed: list[RemovedLiquidity] = []
@@ -201,8 +206,8 @@ async def _apply_price(
 
 
 async def _read_trades(ctx: Context, connection: Connection, flag: WaitingFlag) -> TradedSinceFlag:
-    """The trades since the flag, by the flag's account and by others. The deployer and his kin (wallets that
-    share money with him) do not count."""
+    """The trades since the flag, by the flag's account and by others. Of the others, the deployer and his
+    kin (wallets that share money with him) do not count."""
     token_id = await id_of(connection, flag.token)
     assert token_id is not None
     traders = await flag_facts.traders_since(

@@ -1,4 +1,5 @@
-"""Flags a token: an action of the console. Lists an account's flags, waiting and settled."""
+"""Flags a token: an action of the console. Lists an account's flags, waiting and settled. A flag is compared
+with its control, the same flag on a token drawn at random, which shows what chance gives."""
 
 import contextlib
 from collections.abc import Iterable
@@ -48,7 +49,7 @@ from roundtrip.store.index.tokens import Label, id_of, ids_of, labels
 from roundtrip.store.server.rows import Connection
 
 _DRAWS = 3
-"""How many random tokens are tried as a control: some cannot be sold or priced."""
+"""How many random tokens are drawn for one control: some cannot be flagged, sold or priced."""
 _CLAIMS = {
     "runs": "what 0.1 eth buys now will sell for 0.3 eth",
     "drains": "half of its liquidity will leave, or its deployer will sell half of what it holds",
@@ -89,7 +90,7 @@ class _CannotFlag(Exception):
 @dataclass(frozen=True, slots=True)
 class _Subject:
     """A flagged token, or a random control. ``flagger_id``: the id of the account's wallet; None for a
-    control, or when the wallet is in no fact."""
+    control, or where the index has no fact with the wallet."""
 
     token: Address
     token_id: int
@@ -99,7 +100,7 @@ class _Subject:
 async def flag_token(
     ctx: Context, params: FlagParams, account: Account, prices: TokenPricing = PRICES
 ) -> UseCaseAnswer[Flagged]:
-    """Flags a token, and draws a random control. Raises CallerFault (bad_address, bad_input), ServiceFull,
+    """Flags a token, and draws its control. Raises CallerFault (bad_address, bad_input), ServiceFull,
     NodeFault."""
     token, kind, meter = params.address(), params.kind, Meter()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -200,7 +201,8 @@ async def _read_basis(
 async def _read_drainable(
     ctx: Context, connection: Connection, subject: _Subject, indexed: Cursor
 ) -> flags.FlagBasis:
-    """Liquidity that is not the account's own, and the deployer's holding."""
+    """What could drain: the main pool's liquidity that does not belong to the flag's account or its kin, and
+    what the deployer holds. Empty: neither is there."""
     _, deployer_raw = await flag_facts.deployer_of(connection, subject.token_id)
     main_pool = await flag_facts.main_pool(connection, subject.token_id, indexed, ctx.contracts)
     if main_pool is not None:

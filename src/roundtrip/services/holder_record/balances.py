@@ -19,6 +19,7 @@ from roundtrip.services.runtime.context import Context
 MAX_RANDOM = 30
 """How many of the other wallets are read, too."""
 MAX_BUYERS = 300
+"""Buyers of the launch that are read: those who bought most."""
 MAX_IF_DRIFTING = 1000
 """How many more wallets are read if the logs drift: those that ever received most."""
 
@@ -26,8 +27,8 @@ MAX_IF_DRIFTING = 1000
 @dataclass(frozen=True, slots=True)
 class Balances:
     """At the block ``at``. ``by_wallet``: of wallets whose balance was read. ``unread``: wallets
-    without an answer. ``contracts``: whether each wallet is one, None: not known. ``drifts``: the logs are
-    wrong."""
+    without an answer. ``contracts``: whether each wallet is one, None: not known. ``drifts``: the balances
+    differ from those by the logs."""
 
     at: BlockRef
     supply_raw: int
@@ -63,9 +64,11 @@ async def _read_views(
 
 
 def _wallets_to_read(book: HolderBook, requested: Iterable[Address], random: Random) -> set[Address]:
-    """The wallets that may matter: the requested ones, pools, the first buyers, and some at random."""
+    """The wallets that may matter: the requested ones, buyers of the launch and before it, some at random,
+    pools and burn addresses."""
     wallets, early = book.wallets, book.launching.quiet
-    # Whether early buys count is known only once their funders are: the launch may be a later one.
+    # An early buy counts as the launch unless the deployer funded its wallet, which is not known yet: so the
+    # buyers of both possible launches are read.
     launches = [launch for launch in (book.launch(), book.launch(early)) if launch is not None]
     buyers = [buy for launch in launches for buy in launch.buys]
     largest_buys = heapq.nlargest(MAX_BUYERS, buyers, key=lambda buy: buy.bought_raw)
@@ -76,7 +79,7 @@ def _wallets_to_read(book: HolderBook, requested: Iterable[Address], random: Ran
         *early,
         *(buy.wallet for buy in largest_buys),
         *random_wallets,
-        # Logs of an odd shape do not name a pool that holds some.
+        # A pool may hold some that only unreadable logs moved there.
         *book.beginning.places.pools,
         *BURN_ADDRESSES,
     }
@@ -109,6 +112,7 @@ def _sum_drifts(book: HolderBook, reported_burned_raw: int, supply_raw: int) -> 
     the supply. By the logs, what was sent to the zero address is gone, and most tokens report no balance
     there; those that do still count it in the supply."""
     zero_holding = book.wallets.get(ZERO_ADDRESS, HolderColumns())
+    # By the logs the zero address sends what is minted, so its balance is what exists, below zero.
     existing_raw = -zero_holding.balance_raw
     # A balance above what was ever sent there would hide a secret mint.
     is_inflated = reported_burned_raw > zero_holding.received_raw and has_drifted(

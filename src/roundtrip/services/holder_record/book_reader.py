@@ -45,8 +45,8 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class BookChange:
-    """What a job run has to write. ``forget``: the hash of the block of a stored book that is no longer
-    valid. ``done``: there is nothing more to read."""
+    """What a job run has to write. ``book`` None: nothing new. ``forget``: the hash of the block of a stored
+    book that is no longer valid; None: there is none. ``done``: there is nothing more to read."""
 
     book: StoredBook | None
     forget: str | None
@@ -130,8 +130,8 @@ def _is_near(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
 
 @contextlib.contextmanager
 def _restore_on_error(ctx: Context, source: TokenSource, open_book: OpenBook | None) -> Iterator[bool]:
-    """While a book is reread from the start, the old one is used if reading fails. Yields whether there is an
-    old one."""
+    """While a book is reread from the start (``open_book`` None, but one in memory), the old one is put back
+    if reading fails. Yields whether there is an old one."""
     old_book, probe_times = (
         ctx.books.get(source.token) if open_book is None else None,
         ctx.books.probe_times(source.token),
@@ -167,7 +167,8 @@ async def _reopen(ctx: Context, source: TokenSource) -> tuple[OpenBook | None, s
         ctx.books.drop(source.token)
         return None, block.hash
     if await must_reread(ctx, source, open_book) or await _are_older_logs_back(ctx, source, open_book):
-        # Trades were taken for gifts, or the oldest transfers are missing: read everything again.
+        # The book has trades at unknown venues as gifts, or lacks the oldest transfers: read everything
+        # again.
         return None, block.hash
     open_book.book.add_venues(
         frozenset(source.log_sources.venues.keys() - open_book.unread_venues.keys()), source.places
@@ -218,7 +219,7 @@ async def _start_book(ctx: Context, source: TokenSource, bounds: ReadBounds) -> 
 
 
 def _placeholder_book(ctx: Context, source: TokenSource) -> OpenBook:
-    """Used until a job starts the book."""
+    """An empty book, used until a job has found the start and replaces it."""
     venues = frozenset(source.log_sources.venues)
     start = BookStart(source.token, source.places, venues, 0, None, frozenset())
     return ctx.books.new_book(HolderBook(start), step("unread", "begun"), is_begun=False)
@@ -226,7 +227,7 @@ def _placeholder_book(ctx: Context, source: TokenSource) -> OpenBook:
 
 async def _are_older_logs_back(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
     """Whether the node has the first and the last of the pruned transfers again. Whatever it answers, it is
-    not read again for some time."""
+    not asked again for ``PROBED_EVERY_S``."""
     now_s, probe_times = ctx.now_s(), ctx.books.probe_times(source.token)
     if not open_book.pruned or now_s - (probe_times.probed_s or 0.0) < PROBED_EVERY_S:
         return False
@@ -323,7 +324,7 @@ async def _read_up_to_head(
 async def _read_spans(
     ctx: Context, source: TokenSource, open_book: OpenBook, bounds: ReadBounds, clock: Clock
 ) -> Event:
-    """Folds spans, and returns how far that came."""
+    """Folds spans of blocks into the book, and returns how far that came: caught_up, advanced or capped."""
     book, started_s, logs, limits = open_book.book, clock(), 0, ctx.books.limits
     block = book.block
     first, parent_hash = book.beginning.first_number, None
@@ -361,7 +362,8 @@ async def _fold_span(ctx: Context, book: HolderBook, span: TokenSpan) -> None:
 
 
 async def _start_later(ctx: Context, source: TokenSource, open_book: OpenBook, low: int) -> None:
-    """The node has no logs of blocks from ``low`` on: moves the start to the first block with logs."""
+    """The node has pruned the logs at block ``low``: moves the start to the first block from there on whose
+    logs it has. Raises ServiceFull (holders_no_archive)."""
     start = open_book.book.beginning
     number = await find_oldest_logs(history_node(ctx), source.log_sources, low, source.head.number)
     if number is None:

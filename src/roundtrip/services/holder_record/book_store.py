@@ -16,6 +16,7 @@ from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 JOB = "holders"
+"""The kind of the job that reads a token's book on."""
 _GIVEN_UP = timedelta(minutes=10)
 """How long after a job was given up callers get an error instead of another job."""
 _SOON_S = 60
@@ -57,7 +58,7 @@ async def load_book(ctx: Context, token: Address, open_book: OpenBook | None) ->
 
 
 def is_worth_writing(ctx: Context, open_book: OpenBook) -> bool:
-    """Whether enough is new in a whole book."""
+    """Whether enough transfers are new in a book that reached the head; always, if it was never stored."""
     new_transfers = open_book.book.transfers - max(0, open_book.kept_transfers)
     return open_book.kept_transfers < 0 or new_transfers >= max(
         ctx.books.limits.written_every, open_book.kept_transfers // 50
@@ -84,7 +85,7 @@ async def record_request(ctx: Context, token: Address) -> None:
 
 
 async def save_book(ctx: Context, open_book: OpenBook, stored: StoredBook, forget: str | None) -> None:
-    """Saves the book. If that fails, nothing is lost: the transfers are read again."""
+    """Saves the book. If the database is unavailable, nothing is lost: the transfers are read again."""
     with contextlib.suppress(*DATABASE_FAULTS):
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
             await _replace_book(connection, open_book.book.beginning.token, stored, forget)

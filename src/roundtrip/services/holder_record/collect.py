@@ -61,9 +61,9 @@ MAX_BY_LOGS = 60
 how many with a balance below zero."""
 MAX_BELOW_ZERO = 20
 MANY_WALLETS = 50_000
-"""Computing their concentration takes 30 ms."""
+"""From so many wallets on, concentration is not computed for every answer: it takes 30 ms."""
 MAX_WINS = 40
-"""Limit of winners of which the biggest win is read: with many thousand closings it takes 3 ms a wallet."""
+"""Winners whose biggest win is read: for a wallet with many thousand closings that takes 3 ms."""
 
 
 async def gather_holders(
@@ -198,7 +198,8 @@ async def _is_maker_certain(ctx: Context, book: HolderBook, meter: Meter) -> boo
 
 
 def _read_concentration(open_book: OpenBook, inputs: HolderInputs, moved: int | None) -> Concentration | None:
-    """Recomputed for every answer; for very many wallets only once a hundredth of them moved."""
+    """How concentrated the holdings are: computed for every answer, but from ``MANY_WALLETS`` on only once
+    more than a hundredth of the wallets ``moved``."""
     wallets, moved_before = len(inputs.book.wallets), open_book.spread_moved
     open_book.spread_moved = None if moved_before is None or moved is None else moved_before + moved
     is_old = open_book.spread_moved is None or open_book.spread_moved * 100 > wallets
@@ -257,16 +258,16 @@ async def _trace_launch(
     balances: Balances,
     meter: Meter,
 ) -> tuple[HolderInputs, LaunchBuys | None, LaunchBuys | None]:
-    """Adds the origins, and returns the launch and the first large buy with regard to them: an early buy of a
-    wallet that the deployer paid does not count."""
+    """Adds the origins. Returns the launch, and the first large buy after it, as they are with the origins
+    known: the early buy of a wallet that the deployer funded is not the launch."""
     early, traced = inputs.book.launching.quiet, inputs
     if launch is None:
         return await _add_origins(ctx, inputs, None, top, balances, meter), None, None
     inputs = await _add_origins(ctx, traced, launch, top, balances, meter, tuple(early))
     related = {wallet for wallet in early if is_funded_by_deployer(inputs, wallet)}
-    known = inputs.book.launch(related)
-    if known is not None and known.block_number != launch.block_number:
-        launch = known
+    actual_launch = inputs.book.launch(related)
+    if actual_launch is not None and actual_launch.block_number != launch.block_number:
+        launch = actual_launch
         inputs = await _add_origins(ctx, traced, launch, top, balances, meter, tuple(early))
     return inputs, launch, inputs.book.launching.first_large_buy(related)
 
@@ -376,9 +377,10 @@ async def _read_winners(
 ) -> tuple[
     tuple[BoardRow, ...] | None, Mapping[Address, WinningClose], SmartCrowd | None, Mapping[Address, int]
 ]:
-    """The winners among all that ever bought it (None: the index was not available), the biggest wins of the
-    nearest, and the top holders that bought other launches of the deployer (None as before); and how many
-    people mark a top holder, or the ``possible_maker``, as a scam."""
+    """The winners among all that ever bought it, the biggest wins of the first ``MAX_WINS``, the top holders
+    that bought other launches of the deployer, and how many people mark a top holder, or the
+    ``possible_maker``, as a scam. The first and the third are None where the index was not available, the
+    third also where the deployer is not known."""
     maker = inputs.maker
     scams: Mapping[Address, int] = {}
     try:

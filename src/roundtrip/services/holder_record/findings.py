@@ -31,19 +31,19 @@ some balances could not be read. venues_unread: trades of some venues are missin
 bought and left in the v4 manager; the owner is not known."""
 
 _FLATTERING = frozenset({"never_held", "holds_all", "holds_some"})
+"""What the deployer may be said to have done only if every transfer was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class HolderRecord:
     """``symbol``: as strangers wrote it. ``why``: the reasons if it is partial, the weightiest first; else
     empty. ``inputs`` None: nothing was read yet. While ``status`` is reading, only the launch is known, and
-    only balances that were asked. ``launch`` None: there was none, or its block is not final.
-    ``large_buy``: the first large buy after a launch by quiet trading.
-    ``market_cap_micro_usd``: in millionths of a dollar, at ``block``. ``winners``, ``crowd`` None: the index
-    was not available. ``biggest_wins``: by winner, of the nearest. ``disagreement``, ``concentration`` None:
-    not computed. ``unsure_maker``: the sender of the transaction with the token's first log, if the token may
-    be older; nothing else is reported of him. ``scams``: how many people mark a top holder, or the deployer,
-    as a scam."""
+    only balances that were asked. ``launch`` None: there was none, or its block is not final. ``large_buy``:
+    the first large buy after a launch by quiet trading. ``market_cap_micro_usd``: in millionths of a dollar,
+    at ``block``. ``winners``, ``crowd`` None: the index was not available. ``biggest_wins``: by wallet, of
+    the first winners. ``disagreement``, ``concentration`` None: not computed. ``unsure_maker``: the sender of
+    the transaction with the token's first log, if the token may be older; nothing else is reported of him.
+    ``scams``: how many people mark a top holder, or the deployer, as a scam."""
 
     chain_id: int
     token: Address
@@ -138,7 +138,8 @@ class HolderFindings:
         return sum(1 for holder in self.top if holder.first_s is not None)
 
     def purse_number(self, wallet: Address) -> int | None:
-        """The place of its purse among all, from 1; None: it has none that is known."""
+        """The place of its purse (wallets that are tied to each other) among all, from 1; None: none is
+        known."""
         numbered = enumerate(self.purses or (), 1)
         return next((number for number, purse in numbered if wallet in purse.wallets), None)
 
@@ -219,15 +220,15 @@ def _bundles(record: HolderRecord) -> tuple[Bundle, ...] | None:
 
 
 def _known_deeds(record: HolderRecord, inputs: HolderInputs) -> DeployerDeeds | None:
-    """If transfers are missing, or another wallet may be the deployer, only that he is out is reported: what
-    he received and sold may be missing."""
+    """What the deployer did. If transfers are missing, or another wallet may be the deployer, only that he
+    has nothing left is reported: what he received and sold may be missing. None: not known."""
     deeds = deployer_deeds(replace(inputs, maker=record.maker))
     is_all = record.has_every_transfer and record.unsure_maker is None
     return None if deeds is not None and deeds.status in _FLATTERING and not is_all else deeds
 
 
 def nearness(win: BoardRow) -> tuple[int, int]:
-    """Sorts by the nearest board, then by rank."""
+    """Sort key: the board that looks back least first (the nearest), then the better rank."""
     return list(SPANS).index(win.span), win.rank
 
 

@@ -44,6 +44,7 @@ answer costs it 33 calls. It is asked again after ``NO_ARCHIVE_S``."""
 NO_ARCHIVE_S = 3600.0
 _DATABASE_S = 5.0
 _GIVEN_UP = timedelta(days=7)
+"""How long after a job for a wallet was given up no other one is enqueued for it."""
 BUSY_NONCE = 10_000
 """A sender of this many transactions may fund anyone, however few of his first payments the index has
 seen."""
@@ -103,7 +104,8 @@ async def trace_wallets(
 
 
 def _list_fundings(index: "_IndexedOrigins", origins_by_wallet: Origins) -> dict[Address, FirstEth]:
-    """When its funder sent each wallet its first eth; an archive's answer is older than the index's."""
+    """When its funder sent each wallet its first eth. The index tells the time of the payment that it has
+    seen; of an origin from the archive, only the origin's own time is known."""
     start_number = 0 if index.cursor is None else index.cursor.start_number
     funded = {}
     for wallet, origin in origins_by_wallet.items():
@@ -136,8 +138,8 @@ def _known_wallet(
     is_contract: bool | None,
     first_eth: FirstEth | None,
 ) -> KnownWallet:
-    """The token itself may be the first thing that reached the wallet. ``aged``: wallets of known
-    age."""
+    """What is known of a wallet. The token itself may be the first thing that reached it. ``aged``: wallets
+    of known age."""
     if wallet not in origins_by_wallet:
         return KnownWallet(is_contract=is_contract)
     origin, holding = origins_by_wallet[wallet], book.wallets.get(wallet)
@@ -244,8 +246,9 @@ def _cut_search(origin: FirstSeen | None, start_number: int) -> ArchiveSearch:
 async def _read_families(
     ctx: Context, cursor: Cursor | None, funders: set[Address], head: BlockRef, meter: Meter
 ) -> dict[Address, int]:
-    """If the index covers the whole chain its counts are right. Else a funder's transaction count tells
-    whether he is too busy to tie wallets."""
+    """How many wallets each funder sent their first eth. If the index covers the whole chain its counts are
+    right; else a funder whose transaction count shows that he is too busy to tie wallets gets more than
+    ``MAX_FUNDED``. Left out: it is not known. Raises NodeFault."""
     if not funders:
         return {}
     async with looking(ctx) as (connection, _):

@@ -60,7 +60,7 @@ def _drop_lost_venues(source: TokenSource, open_book: OpenBook) -> None:
 
 
 def _empty_up_to(source: TokenSource, open_book: OpenBook, at: str) -> int:
-    """The block up to which nothing can be missing there."""
+    """The block up to which no trade at the venue ``at`` can be missing."""
     book = open_book.book
     if at in book.lost_venues:
         return book.lost_venues[at]
@@ -68,6 +68,8 @@ def _empty_up_to(source: TokenSource, open_book: OpenBook, at: str) -> int:
 
 
 async def _any_traded(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
+    """Whether the node shows a trade at an unread venue. Those without one are no longer unread
+    afterwards."""
     unread = open_book.unread_venues
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(ctx.books.limits.late_venues_s):
@@ -83,7 +85,8 @@ async def _any_traded(ctx: Context, source: TokenSource, open_book: OpenBook) ->
 async def _has_trades(
     ctx: Context, source: TokenSource, open_book: OpenBook, venues: list[str], unread_range: UnreadVenue
 ) -> bool:
-    """Records how far there are no trades."""
+    """Whether any of the venues has a trade in the range. Records in ``unread_venues`` how far there are
+    none."""
     trades = venue_trades(
         history_node(ctx),
         source.log_sources,

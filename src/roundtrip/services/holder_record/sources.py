@@ -37,7 +37,7 @@ from roundtrip.venues.entry_point import ENTRY_POINTS
 
 MAX_VENUES = MAX_VENUES_A_TOKEN
 _NO_ARCHIVE_RETRY_S = 3600
-"""When to ask again for a token whose first transfers no node keeps."""
+"""Seconds after which callers may ask again for a token whose first transfers no node keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +171,7 @@ def _sides_of(kind: VenueKind, token: Address, quote: Address) -> VenueSides:
 
 def find_non_wallets(token: Address, venues: Mapping[str, VenueSides], contracts: Contracts) -> NonWallets:
     """Addresses that are not wallets: the token's venues, and the network's own contracts."""
+    # The id of a v4 pool is longer than an address.
     pools = {Address(at) for at in venues if len(at) == len(token)} | {contracts.v4_pool_manager}
     if contracts.launchpad_hook is not None:
         pools.add(contracts.launchpad_hook)
@@ -184,8 +185,8 @@ def history_node(ctx: Context) -> BudgetedNode:
 
 
 def new_blocks_node(ctx: Context) -> BudgetedNode:
-    """The node with a budget of its own, for the few new blocks: exhausting the budget for reading must not
-    stop answers about every token."""
+    """The node for the few new blocks. They count in the node's own budget: a used-up budget for old
+    transfers must not stop answers about every token."""
     return BudgetedNode(ctx.node, reading_budget(0), ctx.now_s, counts_all=True)
 
 
@@ -193,8 +194,8 @@ def new_blocks_node(ctx: Context) -> BudgetedNode:
 
 
 async def find_start(ctx: Context, source: TokenSource) -> BookStart:
-    """Finds where the token's transfers begin, and who made it. Raises NodeFault, ServiceFull
-    (holders_no_archive)."""
+    """Finds where the token's transfers begin, and who made it. Raises NodeFault, ReadFailed,
+    ServiceFull (holders_no_archive)."""
     if source.spot is not None:
         number, maker = source.spot.block_number, await _find_maker(ctx, source, None)
     else:
@@ -218,8 +219,8 @@ def _insiders(maker: Maker | None) -> frozenset[Address]:
 
 
 async def _find_start_block(ctx: Context, source: TokenSource) -> BlockRef:
-    """Bisects the token's code; if the node has pruned old states, searches its first transfer. Raises
-    ReadFailed, ServiceFull (holders_no_archive)."""
+    """Bisects for the first block with the token's code; if the node has pruned old states, searches for the
+    token's first transfer. Raises ReadFailed, ServiceFull (holders_no_archive)."""
     try:
         first = await find_first_block(history_node(ctx), source.token, source.head)
         if first is None:
@@ -265,7 +266,7 @@ async def _read_launcher(ctx: Context, source: TokenSource, launch: LaunchRecord
 
 
 async def update_maker(ctx: Context, source: TokenSource, known: Maker) -> Maker:
-    """The maker with what the index has learned since about the same deployer's launch. Raises NodeFault,
+    """The maker with what the index has learned since about the same deployer's launch. Raises ReadFailed,
     ServiceFull."""
     current = await _find_maker(ctx, source, None)
     return current if current is not None and current.deployer == known.deployer else known

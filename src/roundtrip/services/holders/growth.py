@@ -78,6 +78,7 @@ def list_points(book: HolderBook, now_s: int) -> list[GrowthPoint]:
     newest = now_s // _HOUR_S
     ends_s = [(hour + 1) * _HOUR_S for hour in range(newest - _WEEK_HOURS, newest)]
     points = []
+    # Each point's time, and the last second that counts.
     for at_s, last_s in [*((end_s, end_s - 1) for end_s in ends_s), (now_s, now_s)]:
         holders, share = book.holders_at(last_s), book.top_share_at(last_s)
         if holders is None:

@@ -1,4 +1,4 @@
-"""Keeps which share of a token its insiders hold, for boards and pages."""
+"""Stores and reads which share of a token its insiders hold, for boards and pages."""
 
 from datetime import UTC, datetime
 
@@ -43,7 +43,8 @@ async def stored_risk(ctx: Context, params: TokenParams) -> UseCaseAnswer[Stored
 
 
 async def keep_insiders(ctx: Context, held: TokenHolders) -> None:
-    """Stores the share; where the database does not answer, the next reading does it."""
+    """Stores the share. Where the database does not answer, only the next reading of the holders stores
+    it."""
     at = datetime.fromtimestamp(ctx.now_s(), UTC)
     try:
         async with ctx.pool.acquire(timeout=_WAIT_S) as connection:

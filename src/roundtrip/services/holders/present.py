@@ -313,14 +313,14 @@ def count_growth(record: HolderRecord) -> Growth | None:
 
 
 def _drift(record: HolderRecord) -> Drift | None:
-    # ``bps`` ends at 100 %: so does what the sum is off by.
+    # ``bps`` is at most 100 %, so the difference of the sum is, too.
     disagreement = record.disagreement
     if disagreement is None or record.full_inputs is None:
         return None
     supply_bps = record.bps(abs(disagreement.supply_off_raw)) * (
         1 if disagreement.supply_off_raw >= 0 else -1
     )
-    # The sum lacks what was not read.
+    # Without every transfer the sum lacks what was not read.
     supply_off_bps = supply_bps if record.has_every_transfer and record.supply_raw > 0 else None
     return Drift(
         disagreement.wallets_asked,

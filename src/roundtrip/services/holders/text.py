@@ -24,6 +24,8 @@ _PERCENT_BPS = BPS // 100
 
 _TWICE = 20
 _MAX_TENTHS = 10_000
+"""In tenths of the supply: below ``_TWICE`` a percentage is shown, above ``_MAX_TENTHS`` no exact
+multiple."""
 
 WHY_TEXT: dict[Why, str] = {
     "drifts": "Its transfers do not add up to the balances that it reports. Wallets may have got, sold or "
@@ -149,7 +151,7 @@ def _holders_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
         f"{holders}{percent(record, shares.in_pools_raw)} is in pools, "
         f"{percent(record, shares.burned_raw)} is burned."
     ]
-    sentences += [*_rest_text(record, shares), *_beside_text(record, shares), *_token_deeds_text(record)]
+    sentences += [*_rest_text(record, shares), *_locked_text(record, shares), *_token_deeds_text(record)]
     return sentences + _ages_text(summary)
 
 
@@ -193,7 +195,8 @@ def _rest_text(record: HolderRecord, shares: Shares) -> list[str]:
     return [f"The biggest have {part} of what is neither burned nor in pools."]
 
 
-def _beside_text(record: HolderRecord, shares: Shares) -> list[str]:
+def _locked_text(record: HolderRecord, shares: Shares) -> list[str]:
+    """What lockers and the like hold, and the token itself, from 1 % of the supply on."""
     if record.bps(shares.locked_raw) < _PERCENT_BPS:
         return []
     return [
@@ -247,7 +250,7 @@ def _deployer_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
 
 
 def _liquidity_text(record: HolderRecord, deeds: DeployerDeeds, shares: Shares | None) -> list[str]:
-    """That the liquidity which the deployer put into pools is gone."""
+    """A warning where the liquidity that the deployer put into pools is gone."""
     if shares is None or record.bps(deeds.pooled_raw) < _PERCENT_BPS:
         return []
     if record.bps(shares.in_pools_raw) >= _PERCENT_BPS:

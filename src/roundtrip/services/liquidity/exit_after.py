@@ -22,10 +22,13 @@ from .locks import LockResult
 _MAX_WITHDRAWN = 24
 """Positions that a party withdraws, the largest first."""
 _MAX_SOLD_ON = 3
+"""Venues on which the sell is tried, those that give most first."""
 _WITHDRAW_GAS = 600_000
 _MONEY_WEI = 100 * WEI_PER_ETH
+"""What each account that withdraws is given, for gas."""
 
 Taken = Mapping[tuple[Venue, HeldPosition], LockResult]
+"""What was found out of the positions in contracts."""
 
 
 async def run_exit(
@@ -45,6 +48,7 @@ async def run_exit(
     between = withdrawal_block(bought, party, taken)
     plans: dict[tuple[str, int], tuple[VenuePlace, Plan]] = {}
     places = [trial.place for trial in trials[:_MAX_SOLD_ON]]
+    # "now": without the withdrawal. "left": after it.
     for n, out in enumerate(places):
         for name, block in (("now", None), ("left", between)):
             environment = cast(run.environments[0], f"{name} {n}")
@@ -77,7 +81,7 @@ async def run_exit(
 
 
 def count_withdrawn(between: PlannedBlock, results: Sequence[PlanResult]) -> int:
-    """How many positions are withdrawn in every simulation: the last call of each succeeds."""
+    """How many positions are withdrawn in every simulation: those whose last call succeeds in each."""
     last = {step.label.rpartition("-")[0]: step.label for step in between.steps}
     read = [result for result in results if isinstance(result, dict)]
     return sum(all(result[label].ok for result in read) for label in last.values())
@@ -98,7 +102,7 @@ def _present(party: Party, losses: Mapping[str, list[int | Missing | str | None]
 def _loss_of(
     outcome: CellOutcome, place: VenuePlace, out: VenuePlace, bought: BuyRoundResult
 ) -> int | Missing | str | None:
-    """The loss in bps; the reason of a sell that is refused, None where it gave none."""
+    """The loss in bps; of a refused sell the reason, empty where it gave none; Missing: not found out."""
     if isinstance(outcome, Missing):
         return outcome
     if not isinstance(outcome, Sold):

@@ -66,7 +66,7 @@ async def judge_liquidity(bought: BuyRoundResult, reader: PositionReader) -> Liq
 
 
 def _describe_unread(bought: BuyRoundResult, depths: Sequence[PoolDepth]) -> str:
-    """Why positions are not known; empty: they are."""
+    """Why not all positions are known; empty: they are."""
     if depths and not any(depth.positions or depth.is_curve for depth in depths):
         return NOT_KNOWN
     return POOLS_UNREAD if _has_unread_pool(bought) else ""
@@ -164,7 +164,8 @@ def judge_holder(
         return "free", Withdrawal(holder)
     if approved is not None:
         return "free", Withdrawal(approved)
-    # Not the exchange's contracts: Multicall3 makes any call for anybody, also with what it holds.
+    # Other contracts of the network keep nothing: Multicall3 makes any call for anybody, also with what it
+    # holds.
     if holder in contracts.launchpad_addresses():
         return "launchpad", None
     return "unknown", None
@@ -173,7 +174,8 @@ def judge_holder(
 async def _try_locks(
     bought: BuyRoundResult, depths: Sequence[PoolDepth], holders: Mapping[Address, Holder]
 ) -> tuple[list[PoolDepth], dict[tuple[Venue, HeldPosition], LockResult]]:
-    """Tries the positions that contracts hold; those in range first, the largest first."""
+    """Tries the positions that contracts hold, those worth most first. Returns the pools with what was found
+    out, and the results by venue and position."""
     wanted: list[tuple[PoolDepth, HeldPosition]] = [
         (depth, held) for depth in depths for held in depth.positions if _is_in_contract(held, holders)
     ]

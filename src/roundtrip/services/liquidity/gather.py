@@ -1,8 +1,8 @@
 """Reads a token's positions at a block, and finds out who can withdraw them.
 
-One trip for the buy round of a check and, at once, the pools, the positions and their holders. Three for
-positions that contracts hold. One for the sells after the withdrawal.
-"""
+Trips: one for the buy round of a check and, at once, the pools, positions and holders that the index knows;
+up to four for positions that it does not know and their holders; up to seven for positions that contracts
+hold; one for the sells after the withdrawal."""
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter

@@ -47,6 +47,7 @@ from .sentence import UNREAD, Tags, add_sentence, tag_accounts
 
 _READ_S = 5.0
 _MAX_TAGGED = 100
+"""Accounts whose funders are looked up."""
 log = structlog.get_logger(__name__)
 
 
@@ -78,8 +79,8 @@ async def read_liquidity(ctx: Context, params: TokenParams) -> UseCaseAnswer[Liq
 async def check_with_liquidity(
     ctx: Context, token: Address, deep_check: Coroutine[Any, Any, UseCaseAnswer[Check]]
 ) -> UseCaseAnswer[Check]:
-    """A deep check of the token that also says in a sentence who can withdraw the liquidity. That is no part
-    of its verdict, and of its evidence. Raises like ``deep_check``."""
+    """A deep check of the token that also says in a sentence who can withdraw the liquidity. The sentence is
+    part of neither the verdict's code and level nor the evidence. Raises like ``deep_check``."""
     meter = Meter()
     checked, sentence = await at_once(deep_check, _read_sentence(ctx, token, meter))
     if checked.meter is not None:
@@ -100,8 +101,8 @@ async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
 
 async def _keep_unlocks(ctx: Context, found: LiquidityFindings) -> None:
     """Stores when locked positions can be withdrawn, for the calendar and for alerts. Where a contract could
-    not be tried what an earlier reading found stays; where the database does not answer, the next one does
-    it."""
+    not be tried, what an earlier reading found stays; where the database does not answer, only the next
+    reading stores them."""
     token = found.bought.run.token
     if any(one.is_contract and one.held_by == "unknown" for one in _positions(found)):
         return
@@ -120,8 +121,8 @@ async def _keep_unlocks(ctx: Context, found: LiquidityFindings) -> None:
 
 
 async def _keep_leaving(ctx: Context, token: Address, found: LiquidityFindings) -> None:
-    """Stores what liquidity can leave, for boards; where the database does not answer, the next reading does
-    it."""
+    """Stores what liquidity can leave, for boards. Where the database does not answer, only the next reading
+    stores it."""
     at = datetime.fromtimestamp(ctx.now_s(), UTC)
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
@@ -131,7 +132,8 @@ async def _keep_leaving(ctx: Context, token: Address, found: LiquidityFindings) 
 
 
 def _leaving_of(depth: TokenDepth) -> LeavingLiquidity | None:
-    """None: no pool was found, or what was not read may be most of it."""
+    """Of each kind of holder the larger share: of the liquidity in range, or of the money in all positions.
+    None: no pool was found, no share is known, or what was not read may be most of it."""
     if depth.unread or not depth.pools:
         return None
     shares = {held_by: max(bps, depth.money_bps.get(held_by, 0)) for held_by, bps in depth.totals_bps.items()}

@@ -19,6 +19,7 @@ from .sentence import Tags
 HOLDERS_S = 3.0
 """How long an answer waits for the holders: who can withdraw matters more than the tags."""
 _MAX_TRACED = 16
+"""Accounts whose origins are traced with those of the holders."""
 log = structlog.get_logger(__name__)
 
 

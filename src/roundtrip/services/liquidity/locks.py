@@ -46,7 +46,8 @@ TrialName = TypeVar("TrialName", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """An account that holds a position, as it was read at the block. ``code`` Missing: not known."""
+    """An account that holds a position, as it was read at the block. ``code`` Missing: not known. ``admin``:
+    who can replace its code, by a proxy's admin slot; None: nobody, or not known."""
 
     address: Address
     code: bytes | Missing
@@ -82,7 +83,8 @@ class ContractPosition:
 
 @dataclass(frozen=True, slots=True)
 class LockResult:
-    """What was found out of a position in a contract. ``calls``: those that take it out now."""
+    """What was found out of a position in a contract. ``locker``: the name of a known contract. ``taken``:
+    the calls that take it out now; None: no trial did."""
 
     held_by: HeldBy
     withdrawal: Withdrawal | None = None
@@ -101,7 +103,7 @@ UNKNOWN = LockResult("unknown")
 
 
 class LockTrials:
-    """The trials of one answer. Each method that sends takes one trip."""
+    """The trials of one answer. ``accounts``: those of the token, tried after those that a contract names."""
 
     def __init__(self, run: CheckSession, contracts: Contracts, accounts: Sequence[Address]) -> None:
         self._run = run
@@ -110,8 +112,9 @@ class LockTrials:
         self._now_s = run.head.block.timestamp_s
 
     async def find(self, wanted: Sequence[ContractPosition]) -> list[LockResult]:
-        """The results of these positions, in order: at most four trips, whatever their number. A position
-        beyond ``MAX_LOCKS``, and one whose contract cannot be tried, is unknown. Raises NodeFault."""
+        """The results of these positions, in order. At most three trips, whatever their number; two more
+        where one is no NFT, and up to two for proxies. A position beyond ``MAX_LOCKS``, and one whose
+        contract cannot be tried, is unknown. Raises NodeFault."""
         tried = list(wanted[:MAX_LOCKS])
         held = self._afford(await self._prepare(tried))
         free = await self._try_now(held)
@@ -136,8 +139,8 @@ class LockTrials:
     # --- what the contracts are ---------------------------------------------------------------------
 
     async def _prepare(self, tried: Sequence[ContractPosition]) -> list[HeldByContract | None]:
-        """Each with its functions, the accounts to try and the times that it names; None: its functions
-        cannot be read."""
+        """Each with its contract's functions, the accounts to try and the times that the contract names;
+        None: the functions cannot be read."""
         run, block = self._run, self._run.head.block
         tried = await self._with_senders(tried)
         calls: dict[str, RpcCall] = {}
@@ -194,8 +197,9 @@ class LockTrials:
     async def _read_codes(
         self, places: Sequence[tuple[bytes | Missing, Address | Missing | None]]
     ) -> list[tuple[bytes | Missing, ...]]:
-        """The code of each place, with that of the contract whose code it runs: of a proxy's, which may be a
-        minimal proxy in turn. One trip for each of the two, none where there are no proxies."""
+        """The codes that each holder runs: its own, and a proxy's implementation, which may be a minimal
+        proxy in turn. ``places``: each holder's code and implementation. One trip for each level, two at
+        most."""
         codes: list[tuple[bytes | Missing, ...]] = [
             (own, logic) if isinstance(logic, Missing) else (own,) for own, logic in places
         ]
@@ -212,8 +216,8 @@ class LockTrials:
         return codes
 
     async def _with_senders(self, tried: Sequence[ContractPosition]) -> list[ContractPosition]:
-        """Positions that are no NFT with who sent the first transaction that added to them: nothing else may
-        name that account. Two trips, none where every position is an NFT."""
+        """The positions; ``given_by`` of those that are no NFT is who sent the first transaction that added
+        to them: nothing else may name that account. Two trips, none where every position is an NFT."""
         run, block = self._run, self._run.head.block
         bare = [
             n
@@ -286,8 +290,8 @@ class LockTrials:
         return found
 
     async def _try_later(self, held: Sequence[HeldByContract | None]) -> list[Lock | None]:
-        """When somebody can take each out, at the times that its contract names, a second before each, and
-        else after each of the waits of ``lock_plans.LADDER_S``."""
+        """When somebody can first take each out; None: at none of the times that were tried (see
+        ``_waits``)."""
         plans: dict[tuple[int, Setter, Address], Plan] = {}
         waits: dict[int, tuple[int, ...]] = {}
         for n, one in enumerate(held):
@@ -352,6 +356,7 @@ async def _functions_of(codes: Sequence[bytes | Missing]) -> tuple[Setter, ...] 
 
 _NO_PROXY = ProxyFacts(None, None)
 _MAX_PROXIES = 2
+"""Levels of proxies whose code is read."""
 _SMALL_CODE = 256
 """Bytes. A proxy of its own kind is smaller, and has its implementation in its first slot."""
 
@@ -375,8 +380,8 @@ def _admin_of(holder: Holder, proxy: ProxyFacts | Missing) -> Address | None:
 
 
 def _waits(times_s: Sequence[int], now_s: int) -> tuple[int, ...]:
-    """The waits in seconds at which a lock is tried: a second before each time and at it; where the contract
-    names none, the usual ones."""
+    """The waits in seconds after which a lock is tried: until a second before each time that the contract
+    names, and until that time; where it names none, ``lock_plans.LADDER_S``."""
     if not times_s:
         return lock_plans.LADDER_S
     waits = {time_s - now_s - early_s for time_s in times_s for early_s in (1, 0)}
@@ -384,7 +389,9 @@ def _waits(times_s: Sequence[int], now_s: int) -> tuple[int, ...]:
 
 
 def _lock_of(read: tuple[int | None, TakenOut], one: HeldByContract, now_s: int, actor: Address) -> Lock:
-    """The lock that a trial shows. It is exact where the position was in place a second before."""
+    """The lock that a trial shows: ``read`` of ``lock_plans.read_waiting``. It is exact where the position
+    was in place a second before a time that the contract names; else its end is not before the last wait that
+    failed."""
     before, taken = read
     if before is None:
         return Lock(now_s, True, actor)
@@ -430,7 +437,8 @@ def known_locker(holder: Holder) -> KnownLocker | None:
 def _is_locked(one: HeldByContract, lock: Lock | None, now_s: int) -> bool:
     """Whether a known locker keeps the position, and a trial showed until when."""
     if one.end_s is None or one.operators is None:
-        # Whoever made the contract can have let somebody act for it before its code was there.
+        # Without the operators that logs show it proves nothing: whoever made the contract can have let
+        # somebody act for it before its code was there.
         return False
     if lock is None:
         return lock_plans.is_for_ever(one.end_s, now_s)

@@ -18,9 +18,9 @@ from .locks import Holder, read_holder
 
 MAX_POOLS = 4
 MAX_POSITIONS = 200
-"""Of one pool, that are read; the rest is counted."""
+"""Positions of one pool that are read; the rest is counted."""
 _MAX_HOLDERS = 64
-"""Of all pools, that are read: those of the largest positions."""
+"""Holders, of all pools together, that are read: those of the largest positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ UNREAD = ReadPool((), PoolRead(None, ()), 0)
 
 
 def in_range_first(positions: Iterable[Position], state: PoolState | None) -> tuple[Position, ...]:
-    """The positions, those in range first where the price is known: only so many are read, and large ones
-    out of range are cheap."""
+    """The positions, those in range first where the price is known: only ``MAX_POSITIONS`` are read, and
+    strangers can add large ones out of range for little money."""
     return tuple(sorted(positions, key=lambda one: state is not None and not one.is_active(state.tick)))
 
 
@@ -112,8 +112,8 @@ class PositionReader:
     # --- logs ---------------------------------------------------------------------------------------
 
     async def _find_in_logs(self, venues: Sequence[Venue]) -> dict[Venue, KnownPool]:
-        """The positions that the logs of these pools leave; a pool of which the node does not read them is
-        left out. Two trips, one where no v3 pool is among them."""
+        """The positions by the logs of these pools; a pool whose logs the node does not return is left out.
+        Two trips, one where no v3 pool is among them."""
         calls = [[position_logs.log_call(venue, self._contracts, self._block)] for venue in venues]
         answers = await self._node.batches(calls, self.meter)
         logs: dict[Venue, tuple[UnverifiedBlockLog, ...]] = {}
@@ -131,6 +131,8 @@ class PositionReader:
     async def _read_numbers(
         self, logs: Mapping[Venue, tuple[UnverifiedBlockLog, ...]]
     ) -> dict[Venue, Mapping[position_logs.Key, tuple[int, ...]]]:
+        """The NFTs' numbers in v3 pools, from the receipts of the transactions that minted them. Pools
+        without any are left out."""
         minting = {venue: position_logs.minting(read, venue, self._contracts) for venue, read in logs.items()}
         minting = {venue: hashes for venue, hashes in minting.items() if hashes}
         if not minting:
@@ -147,7 +149,8 @@ class PositionReader:
     # --- holders ------------------------------------------------------------------------------------
 
     def _unread_holders(self, holders: Iterable[Address | None]) -> list[Address]:
-        """Those that have to be read: not the exchange's own contracts, nor burn addresses."""
+        """Those that have to be read: not those that were, the network's own contracts, or burn addresses. At
+        most ``_MAX_HOLDERS`` with those that were."""
         keyless = BURN_ADDRESSES | self._contracts.all_addresses() | self.holders.keys()
         found = [holder for holder in dict.fromkeys(holders) if holder is not None and holder not in keyless]
         return found[: max(0, _MAX_HOLDERS - len(self.holders))]

@@ -83,7 +83,8 @@ def value_past(
         raw = token.held_raw - sum(trade.raw for trade in trades if trade.at_s > at_s)
         price = prices.get(at_s)
         if raw <= 0:
-            # It sold more than it had bought: what else it had is not known, and not counted.
+            # It held none of what it bought. Below 0 it then sold what it got otherwise, which is not
+            # counted.
             values.append("0")
         elif price is None:
             values.append(None)

@@ -27,6 +27,7 @@ MAX_BOOKS = 2_000
 MAX_READING = 4
 """Limit of tokens that are read at once for waiting callers."""
 AGAIN_S = 2
+"""When a caller may ask again that found no reading slot."""
 BUDGET_SAID = "Today's budget for reading token holders is used up. It renews at 00:00 UTC."
 MAX_LOADING = 2
 """Limit of books that are unpacked at once: a book of 500,000 wallets takes this process 1.6 s."""
@@ -68,7 +69,8 @@ class ReadLimits:
 
 
 class UnreadVenue(NamedTuple):
-    """A venue without a trade up to and including block ``empty_to``; blocks after ``last`` are read."""
+    """A venue whose trades in the blocks after ``empty_to`` up to ``last`` are not read. Up to ``empty_to``
+    it has none; those after ``last`` are read with the book."""
 
     empty_to: int
     last: int
@@ -90,7 +92,8 @@ class OpenBook:
     ``beginning.venues`` nor the stored book has them."""
     venues_width: Width = field(default_factory=new_width)
     width: Width = field(default_factory=new_width)
-    """How many blocks of its logs a node returns at once."""
+    """How many blocks of its logs a node returns at once. ``venues_width``: the same for the trades of late
+    venues."""
     standing: HolderRanking = field(default_factory=HolderRanking)
     spread: Concentration | None = None
     """As last computed. ``spread_moved``: number of wallets that moved since; None: any may have."""
@@ -186,7 +189,7 @@ class BookCache:
 
     @contextlib.contextmanager
     def take_place(self) -> Iterator[None]:
-        """Holds one of the ``MAX_READING`` places. Raises ServiceFull (holders_busy)."""
+        """Holds one of the ``MAX_READING`` reading slots. Raises ServiceFull (holders_busy)."""
         if self._reading >= MAX_READING:
             raise ServiceFull(
                 "holders_busy",

@@ -27,12 +27,12 @@ from roundtrip.store.replicas.pools import NO_REPLICAS, ReplicaLoan, Replicas
 from roundtrip.venues.base import Contracts
 
 MAX_AT_ONCE = 2
-"""Limit in one process. One account gets one slot."""
+"""Rules that one process replays at a time; of one account, one."""
 _AGAIN_S = 3
 
 
 class ReplaySlots:
-    """The slots, by account id."""
+    """The slots for replays, each held by an account."""
 
     def __init__(self, most: int = MAX_AT_ONCE) -> None:
         self._most = most
@@ -65,7 +65,8 @@ _ALLOWANCES = Allowances(CallAllowance(10), CallAllowance(60, 20_000), CallAllow
 @dataclass(frozen=True, slots=True)
 class Context:
     """``now_s``: seconds since 1970. ``entropy``: 32 unpredictable bytes. ``lacks``: what of the node and the
-    network did not work when last checked. ``books``: holder books that this process has read.
+    network did not work when last checked. ``books``: holder books that this process has read. ``replays``:
+    the slots for replays of rules.
     ``public_url``: the service's URL for users, and the name that they sign in to. ``allowances``: callers'
     rate limits. ``is_holder``: whether a wallet gets the holders' limits; it needs ``holder_min`` whole
     tokens of the service's own token, once there is one. ``payments``: how calls past the day's limit are
@@ -132,7 +133,8 @@ class Context:
 @dataclass(frozen=True, slots=True)
 class UseCaseAnswer(Generic[A]):
     """An answer, how long it may be shared with other callers, and whether it counts against the caller's
-    limit. ``block``: the block of the answer, where sharing depends on it. ``is_absence``: the answer says
+    limit. ``meter``: what the node calls cost; None: there were none, or they are not counted. ``block``: the
+    block of the answer, where sharing depends on it. ``is_absence``: the answer says
     that something does not exist yet, so it is shared only while that block is the newest."""
 
     answer: A

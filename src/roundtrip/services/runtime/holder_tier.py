@@ -18,6 +18,7 @@ READ_EVERY_S = 60.0
 BELIEVED_S = 300.0
 """How long an answer is valid while the node fails."""
 FIRST_WAIT_S = 0.3
+"""How long a caller waits for the answer about a wallet that is not known yet."""
 _MAX_WALLETS = 50_000
 _MAX_READS = 16
 _MAX_DECIMALS = 77

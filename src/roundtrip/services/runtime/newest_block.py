@@ -20,6 +20,7 @@ REACH_S = 2.0
 MAX_AHEAD = 100
 """A node that is further behind does not catch up within that time."""
 _EVERY_S = 0.05
+"""Wait between two looks at the newest block."""
 
 
 async def head_of_index(ctx: Context) -> tuple[ChainHead, int]:

@@ -17,7 +17,7 @@ from roundtrip.store.delivery.channels import ChannelKind
 
 
 class ChatUpdates(Protocol):
-    """``channels.telegram.Telegram``."""
+    """What is used of ``channels.telegram.Telegram``."""
 
     async def send_rows(
         self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
@@ -62,9 +62,9 @@ def _no_key() -> Seal:
 @dataclass(frozen=True, slots=True)
 class Notifiers:
     """What sends messages. ``post``: as ``Poster.post``. ``seal``: created on first use. ``bot``: None if
-    none is configured. ``loopback``: as in ``channels.targets.target``. ``public_url``: the service's URL for
-    users; None: not set, and messages have no links. ``draw``: a card's picture; None: messages have no
-    pictures."""
+    none is configured. ``loopback``: as in ``channels.targets.parse_target``. ``public_url``: the service's
+    URL for users; None: not set, and messages have no links. ``draw``: a card's picture; None: messages have
+    no pictures."""
 
     post: Callable[[Target, bytes, Mapping[str, str]], Awaitable[PostReply]]
     seal: Callable[[], Seal]
@@ -89,8 +89,8 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. ``account``: what it is called. ``rows``: of ``alert_rows``. ``challenge``: as
-    ``webhook.build_message`` has it."""
+    """One message. ``account``: the public name of its account. ``rows``: of ``alert_rows``. ``challenge``:
+    as ``webhook.build_message`` has it."""
 
     webhook_id: str
     account: str

@@ -65,7 +65,7 @@ async def find_failed_sell(
     try:
         amount_raw, is_refused = await _sell_again(ctx, token, sent.sender, around, claim, values, meter)
     except NodeFault:
-        # Raises NodeFault while the node is unavailable: then the job waits for it.
+        # This raises NodeFault while the node is unavailable: then the job waits for it.
         ctx.heads.current()
     if is_refused is None and not is_last:
         raise NodeFault("it did not say why a sell failed")

@@ -29,16 +29,19 @@ MAX_WALLETS = 6
 MAX_LOOKED = 200
 """The most trades in a verdict's period that are searched for plain wallets; half of them the first ones."""
 MAX_FILLERS = 50
+"""The first senders of liquidity to a token's pools that count as people behind it."""
 _MAX_RAW = 10**77
 _MAX_TAXED = 10
 """A sell is still found by the pool's amount if at least one part in ``_MAX_TAXED`` reached the pool."""
 _PRICE_AGE_S = 86_400
+"""How old the trade may be that gives the price before a sell."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainTrade:
-    """A plain wallet's trade, by the index. ``prior``: the pool's last trade before it, which gives the
-    price."""
+    """A plain wallet's trade, by the index. ``held_before``: the wallet had bought the token by the verdict's
+    block. ``new_place``: the pool opened, or was filled, only after that. ``prior``: the pool's last trade
+    before it, which gives the price; None: it is not needed, or there is none."""
 
     trade: IndexedTrade
     held_before: bool
@@ -56,7 +59,7 @@ class Token:
 
 
 async def token_of(connection: Connection, evidence: Evidence) -> Token | None:
-    """The token of an evidence; None if it is in no fact, which means that it was never traded."""
+    """The token of an evidence; None if the index has no fact with it, so that it was never traded."""
     token_id = await id_of(connection, evidence.token)
     if token_id is None:
         return None
@@ -67,7 +70,9 @@ async def token_of(connection: Connection, evidence: Evidence) -> Token | None:
 async def find_trades(
     ctx: Context, connection: Connection, token: Token, verdict: StoredVerdict, claim: VerdictClaim
 ) -> list[PlainTrade]:
-    """Trades of plain wallets in a verdict's period and about its size, in chain order."""
+    """Trades of plain wallets in a verdict's period and about its size: the first of each wallet and side, in
+    the order of the last of each."""
+    # True: buys.
     sides = {"no_buy": (True,), "no_market": (True, False)}.get(claim.claim, (False,))
     raw_range = (1, _MAX_RAW)
     if claim.sizes_raw:

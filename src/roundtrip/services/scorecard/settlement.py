@@ -43,6 +43,7 @@ MAX_AGAIN = 5
 WAITS_S = (5, 30, 120, 600, 600, 600)
 """A verdict's waits for a receipt that the node does not return. After the last one it stays undecided."""
 STUCK = "cannot_sell"
+"""The code of a check that found that the token cannot be sold."""
 
 ConfirmTrade = Callable[[Context, Address, PlainTrade, Meter], Awaitable[RealTrade | None]]
 """The signature of ``confirm_by_receipt``."""
@@ -96,6 +97,7 @@ async def score_verdicts(ctx: Context, confirm: ConfirmTrade = confirm_by_receip
 async def _read_cases(
     ctx: Context, connection: Connection, indexed: Cursor, verdicts: Sequence[StoredVerdict], from_id: int
 ) -> tuple[list[ScorecardCase], int]:
+    """The new verdicts with a completed period, and the id of the last verdict that was looked at."""
     cases: list[ScorecardCase] = []
     to_id, seen_keys = from_id, set()
     newest_s = indexed.block.timestamp_s - SETTLED_S
@@ -106,6 +108,7 @@ async def _read_cases(
         if from_s + ctx.policy.day_s > newest_s:
             break
         to_id = verdict.id
+        # Equal verdicts of one token within an hour are scored once.
         key = (verdict.token, from_s // HOUR_S, verdict.code)
         if verdict.code not in CODES or key in seen_keys:
             continue

@@ -130,7 +130,7 @@ def _text(draft: Draft, retracted: bool) -> str:
 
 
 def _part(raw: int | None, whole: int) -> float | None:
-    """A float for display only: nothing is computed from it."""
+    """``raw`` in wholes, as a float for display only; None: not known."""
     return None if raw is None else raw / whole
 
 

@@ -1,14 +1,7 @@
-"""What the fields of answers and parameters share.
+"""Fields of answers and parameters that several use cases share.
 
-Types of answer fields that hold untrusted text, so that every schema describes them as such.
-
-``tests/unit/api/documents/test_strangers_text.py`` has the closed list of these fields.
-
-Parameters of the tools that take one wallet or one token.
-
-The verdict of a check, as every answer that has one shows it.
-
-Names and marks that people gave wallets, as answers show them."""
+A field that holds untrusted text has one of these types, so that every schema describes it as such;
+``tests/unit/api/documents/test_strangers_text.py`` has the closed list of these fields."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal, get_args
@@ -72,7 +65,7 @@ EXAMPLE_ADDRESS = "0x00112233445566778899aabbccddeeff00112233"
 
 
 def read_address(text: str, name: str = "address", code: str = "bad_address") -> Address:
-    """Parses the address that a parameter holds, in lower case. Raises ParamFault."""
+    """Parses the address that the parameter ``name`` holds, in lower case. Raises ParamFault (``code``)."""
     try:
         return parse_address(text)
     except ValueError:
@@ -136,5 +129,5 @@ class MarkSaid(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def scam_text(subject: str, people: int) -> str:
-    """``subject``: the wallet in a sentence. ``people``: how many mark it as a scam."""
+    """The sentence that a wallet is marked as a scam. ``subject``: the wallet in that sentence."""
     return f"{subject} is marked as a scam by {people:,} people: that is their word, not proof."

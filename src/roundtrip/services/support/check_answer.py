@@ -224,7 +224,7 @@ def _token(evidence: Evidence) -> TokenAnswer:
     facts = evidence.facts
     decimals = facts.decimals if isinstance(facts.decimals, int) else None
     supply = facts.total_supply_raw
-    # Never who can replace the code: anybody's address fits into a proxy's slots.
+    # Not who can replace the code: a contract can put anybody's address into a proxy's slots.
     owner = facts.owner if isinstance(facts.owner, str) else None
     whole = None
     if isinstance(supply, int) and decimals is not None:
@@ -240,6 +240,7 @@ def _token(evidence: Evidence) -> TokenAnswer:
 
 
 def _text(data: str | Missing | None) -> str:
+    """The text in a hex answer of the token; empty: there is none, or it could not be read."""
     return names.text_in(bytes.fromhex(data[2:])) or "" if isinstance(data, str) else ""
 
 

@@ -84,6 +84,6 @@ def is_money(asset: Address, contracts: Contracts) -> bool:
 
 def pays(venue: Venue) -> Pays | None:
     """The asset that a wallet pays to a venue and gets from it: weth pools are paid in eth, which the routers
-    wrap. None: trades are not written in this quote."""
+    wrap. None: the service writes no trades for this quote."""
     names: dict[str, Pays] = {"eth": "eth", "weth": "eth", "usdg": "usdg"}
     return names.get(venue.quote)

@@ -1,5 +1,4 @@
-"""The verdict that a row of a page shows. The state of a token in lists of pages: its symbol and its
-verdict."""
+"""What a row of a page shows of a token: its verdict, or its name and its verdict."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -40,13 +39,14 @@ class PageOfRows(msgspec.Struct, Generic[R], frozen=True, rename="camel"):
 
 
 def present_verdict(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
-    """The check that people are shown; None: none is young enough."""
+    """The check that a page shows; None: none is young enough."""
     checked = checks.to_show(now_s)
     return None if checked is None else _present(checked, now_s)
 
 
 def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
-    """The same, but an old check where there is no young one: level unknown, since it proves nothing now."""
+    """As ``present_verdict``, but where no check is young enough an old one, with level unknown, since it
+    proves nothing now. None: no check is stored."""
     young = present_verdict(checks, now_s)
     if young is not None or checks.checked is None:
         return young

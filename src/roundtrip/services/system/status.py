@@ -29,6 +29,7 @@ SLOW_JOBS_S = 300
 """A job that is due for longer is late."""
 SHOWN = ("check_token", "token_holders", "simulate_transaction", "prepare_buy", "prepare_sell")
 _MAX_SHOWN = 12
+"""The operations whose durations are always listed, and how many are listed in all."""
 
 
 class Took(msgspec.Struct, frozen=True, rename="camel"):
@@ -157,8 +158,8 @@ def _read_node(ctx: Context) -> tuple[NodeHealth, BlockRef | None]:
 
 
 def _with_read_head(node: NodeHealth, head: BlockRef | None, followed: BlockRef) -> NodeHealth:
-    """The node with the index's newest block as its own, where that is above the last poll's: the index got
-    the block from the node. Unchanged where the node is behind."""
+    """The node with the index's newest block as its head, where that is above the head of the last poll: the
+    index got the block from the node. Unchanged where the node is far behind the index."""
     if head is None or head.number >= followed.number or is_node_behind(head, followed):
         return node
     return msgspec.structs.replace(node, head=followed.number, head_time=when(followed.timestamp_s))
@@ -310,6 +311,8 @@ def _no_dialect(fault: NodeFault) -> Lack:
 
 
 def _count_behind(number: int, index: BlockRef | Lack | None) -> int:
+    """Blocks that the index is behind block ``number``: all if there is no index, 0 if it is not known
+    now."""
     if index is None:
         return 0
     return max(0, number - index.number) if isinstance(index, BlockRef) else number
@@ -325,8 +328,8 @@ def _find_lagging(head: BlockRef, index: BlockRef | Lack | None) -> list[Lack]:
 
 
 async def _read_newest_block(ctx: Context) -> BlockRef | Lack | None:
-    """The newest indexed block, or what is missing if there is none. None: all database connections are in
-    use, so it is not known now, and the database is well."""
+    """The newest indexed block, or what is missing if there is none. None: it is not known now, as all
+    database connections are in use; that is no fault of the database."""
     try:
         connection = await ctx.pool.acquire(timeout=_DATABASE_S)
     except TimeoutError:

@@ -33,6 +33,7 @@ from .token_batches import BatchAnswer, BatchRequest
 MAX_PLACES = 3
 """The most places at which a holding is sold, separately at each."""
 _MAX_HOLDERS = 3
+"""The most known holders that try the sell of a token whose balances cannot be overridden."""
 
 NO_HOLDER = Missing("token", "we know no wallet that holds this much of it and cannot give it to one")
 NOTHING = RefusedCall("sell", "nothing comes back for it", 0)
@@ -327,8 +328,8 @@ def find_waiting_places(
 def estimate_wei(
     case: HoldingCase, places: Sequence[VenuePlace], answers: Mapping[Hashable, BatchAnswer]
 ) -> int:
-    """What the holding brings at its best place if who bought it gets as much as who was given it; 0: nothing
-    is known."""
+    """What the holding brings in wei at its best place, if its seller's sell alone is believed, without a
+    control; 0: nothing is known."""
     total_raw = case.amounts()[0]
     sold = (
         _to_wei(case, place, _value_place(case, place, total_raw, answers, None, frozenset()))
@@ -345,7 +346,8 @@ def _value_place(
     control: Control | None,
     insiders: frozenset[object],
 ) -> int | RefusedCall | Missing:
-    """The proceeds of the first seller that sells."""
+    """The proceeds of the first seller that sells, in the place's quote; else why the sell is refused, or is
+    not known."""
     outcomes: list[int | RefusedCall | Missing] = []
     balances = _find_results(answers, ("balances", amount_raw))
     for number, seller in enumerate(case.sellers(amount_raw)):

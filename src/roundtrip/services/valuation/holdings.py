@@ -86,6 +86,7 @@ _MAX_IN_PARTS = 8
 """Refused holdings of which parts are tried, the first ones."""
 
 _MAX_COUNTING = 4
+"""Tokens for which block numbers are made to pass, see ``worth``."""
 _MAX_KNOWN = 8
 """Limit of candidate places of each sort."""
 
@@ -182,8 +183,8 @@ async def worth_in_parts(
 async def _pass_numbers(
     ctx: Context, head: ChainHead, waiting: Mapping[int, HoldingCase], meter: Meter
 ) -> dict[int, HoldingCase]:
-    """The cases of these, the first ones first, for which block numbers can be made to pass, as a check does
-    it."""
+    """The cases, of the first ``_MAX_COUNTING`` tokens, for which block numbers can be made to pass as in a
+    check; each with the venues where they pass."""
     tokens = list(dict.fromkeys(case.token for case in waiting.values()))[:_MAX_COUNTING]
     meters = [Meter() for _ in tokens]
     sessions = await at_once(
@@ -338,7 +339,7 @@ def _find_venue(evidence: Evidence, at: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class TokenPricing:
-    """The functions that price tokens; tests pass their own. Fields as the functions they are by default."""
+    """The functions that price tokens; tests pass their own. Each field has the signature of its default."""
 
     probe_buy: Callable[[Context, ChainHead, Address, Meter, str | None], Awaitable[Probed]] = probe_buy
     slot_of: Callable[[Context, ChainHead, Address, Meter], Awaitable[BalanceSlot | None]] = slot_of

@@ -21,8 +21,8 @@ BatchAnswer = Results | Missing | msgspec.Raw | RpcError
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """A ``plan`` or a plain ``call``, under its own ``key``. ``place``: where a plan trades. ``copies``: for
-    a plan that waits, where the node's block numbers do not pass."""
+    """A ``plan`` or a plain ``call``, under its own ``key``. ``place``: where a plan trades. ``copies``: of
+    the code that reads the block number, for a plan that waits where the node's block numbers do not pass."""
 
     key: Hashable
     plan: Plan | None = None
@@ -37,7 +37,8 @@ class BatchRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """Requests of one token that stay together. ``alone``: they trade at a place with a third-party hook."""
+    """Requests of one holding that stay together. ``number``: the holding's, as in ``send_round``. ``alone``:
+    they trade at a place with a third-party hook, so they get a group of their own."""
 
     number: int
     requests: tuple[BatchRequest, ...]
@@ -47,8 +48,9 @@ class _Unit:
 async def send_round(
     ctx: Context, head: ChainHead, requests_by_number: Mapping[int, Sequence[BatchRequest]], meter: Meter
 ) -> dict[int, dict[Hashable, BatchAnswer]]:
-    """Sends all requests in one batch and returns the answers by number and key. If an answer is too large to
-    read, its requests are sent once more, each token separately."""
+    """Sends all requests in one batch and returns the answers by number and key. A number stands for one
+    holding of a token. If an answer is too large to read, its requests are sent once more, each token
+    separately."""
     answers: dict[int, dict[Hashable, BatchAnswer]] = {number: {} for number in requests_by_number}
     units = [
         unit for number, requests in requests_by_number.items() for unit in _split_units(number, requests)

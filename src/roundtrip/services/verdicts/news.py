@@ -1,5 +1,5 @@
-"""Reads the events of the stream: since the last turn, for everybody; or since a reader's last event. The
-event stream's parameters and events."""
+"""Reads the events of the stream: those since the last turn, once for all readers; or those since one
+reader's last event. The event stream's parameters and events."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -137,7 +137,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
 
 
 async def plan_stream(ctx: Context, params: StreamParams, account: Account) -> UseCaseAnswer[StreamPlan]:
-    """Reads what a stream is to send. Raises CallerFault (bad_input, bad_address)."""
+    """What a stream is to send, by its parameters. Raises CallerFault (bad_input, bad_address)."""
     tokens, after = params.wanted_tokens(), params.resumes_after()
     return UseCaseAnswer(
         StreamPlan(
@@ -150,7 +150,9 @@ async def plan_stream(ctx: Context, params: StreamParams, account: Account) -> U
 
 
 MAX_CHECKS_A_TURN, MAX_ALERTS_A_TURN, MAX_BLOCKS_A_TURN = 100, 200, 100
+"""What one call of ``read`` (a turn) reads at most."""
 RESUMES_S = 3600
+"""How old the last event may be after which a stream resumes."""
 MAX_RESUMED = 1000
 """Events of each kind that a stream repeats at most."""
 _ALL_BLOCKS = 10**9
@@ -179,7 +181,7 @@ class NewsSource(Protocol):
     """Where the hub reads events. Its methods raise ServiceFull."""
 
     async def dead_keys(self, hashes: Collection[bytes]) -> set[bytes]:
-        """Which of these hashes are of keys that have been revoked."""
+        """Which of these hashes are of no live key."""
 
     async def begin(self) -> NewsCursor:
         """A cursor at the newest rows."""
@@ -303,7 +305,7 @@ class DatabaseNews:
         number, at_s = to
         last = min(number, position.block + most_blocks)
         reader = await HappeningReader.of(connection, self.ctx.contracts)
-        # A block that was read in part has events left.
+        # From the position's own block on: it may have been read only in part.
         span = FactSpan(position.block_s, at_s, position.block - 1, last)
         pages = await launches(reader, span, ALL), await graduations(reader, span, ALL)
         found: list[Happening | Removal] = [happening for page in pages for happening in page.happenings]
@@ -336,7 +338,7 @@ def notice(kind: Notice, text: str, position: StreamPosition) -> NewsEvent:
 
 def _find_gap(after: StreamPosition, to: StreamPosition) -> str | None:
     """Why a stream cannot resume; None: it can."""
-    # The reader's own words are believed only as far as they agree.
+    # The position comes from the reader: both of its times must be recent.
     is_old = after.block_s < to.block_s - RESUMES_S - _AHEAD_S
     if after.at_s < to.at_s - RESUMES_S or is_old:
         return "More than an hour has passed since the last event: what happened in between is not repeated."

@@ -231,13 +231,15 @@ class WalletPage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Beside(NamedTuple):
+    """What the page shows beside the history, from the same state of the index."""
+
     days: list[ProfitDay]
     board: BoardRank | None
     sniped: int
 
 
 async def wallet_page(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletPage]:
-    """Raises as ``wallet_history``."""
+    """The answer of the wallet's page. Raises as ``wallet_history``."""
     answered, beside = await read_history(ctx, params, _read_beside)
     history = answered.answer
     funders = [] if history.funder is None else [Address(history.funder.address)]

@@ -228,7 +228,7 @@ class WalletRecord:
 
 @dataclass(frozen=True, slots=True)
 class WalletBeginning:
-    """The wallet's origin, if it is known for sure."""
+    """The wallet's origin; None: it is not known for sure."""
 
     origin: FirstSeen | None
     status: OriginStatus
@@ -292,7 +292,7 @@ def _present_launch(launch: WalletLaunch, label: Label) -> LaunchRow:
 
 
 def _find_phase(launch: WalletLaunch) -> Phase:
-    """The phase of the launch, by the last of its steps."""
+    """The phase of the launch, by the last of its steps. Generation 1 launches straight into a pool."""
     if launch.generation == 1:
         return "pool"
     if "rescued" in launch.steps:

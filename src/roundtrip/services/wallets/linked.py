@@ -118,7 +118,8 @@ class Funder:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A wallet that may be linked, and the evidence for it."""
+    """A wallet that may be linked, and the evidence for it. ``same``, ``tokens``: of tokens that both bought;
+    None, empty: there are none."""
 
     address: Address
     money: tuple[Money, ...]
@@ -371,7 +372,7 @@ async def _find_funder(
         if older_id is None:
             # The index knows no wallet that it funded.
             return Funder(search.found.funder, 0, search.found.funder in machinery)
-        # The time is known only if the sync saw the same funder.
+        # The time of the payment is known only if the index has the same funder.
         funder_id, funded_s = older_id, funded_s if older_id == funder_id else None
     if funder_id is None:
         return None

@@ -1,5 +1,5 @@
-"""Shows an account its alerts. What pages show of tokens in lists: their symbols and their verdicts.
-Watches a token, held or not: alerts report when its verdict changes. Actions of the console."""
+"""Shows an account its alerts, and tokens with their verdicts for lists of pages. Watches a token, held or
+not: alerts report when its verdict changes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated

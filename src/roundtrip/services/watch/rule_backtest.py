@@ -39,7 +39,7 @@ from roundtrip.store.watch import happenings, watches
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 
 LONGEST_S = 8.0
-"""The timeout. The target is two seconds for 24 million trades."""
+"""The timeout of a replay. The target is two seconds for 24 million trades."""
 
 
 async def replay_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleTested]:
@@ -143,6 +143,7 @@ def _text(rule: Rule, wallet: Address | None, replay: ReplayResult, last: list[H
 
 STEPS_S = (300, 3600, 21_600)
 MAX_BARS = 48
+"""The most bars of a chart; ``STEPS_S``: the seconds that one bar may stand for."""
 
 
 class RuleBar(msgspec.Struct, frozen=True):

@@ -122,7 +122,7 @@ def _tokens(part: Tree[Token] | Token) -> list[Token]:
 def _expected_text(terminals: set[str]) -> str:
     phrases = [phrase for name, phrase in _EXPECTED.items() if name in terminals]
     if "SHARE" in terminals:
-        # Its phrase names eth and usd, too.
+        # The phrase of SHARE names eth and usd, too.
         phrases.remove(_EXPECTED["MONEY"])
     # Where "on" may follow, the rule may also end; where nothing may, it must.
     if not phrases or "_ON" in terminals:
