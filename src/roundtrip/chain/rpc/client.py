@@ -212,8 +212,8 @@ class Node:
     clock: Callable[[], float] = time.time
     measures: Measures = field(default_factory=Measures)
     data_fee: DataFee = NO_DATA_FEE
-    """Added to the gas limits of plain calls: what a call asks for is for its execution. Simulations add it
-    themselves."""
+    """Its gas is added to the gas limits of plain calls, which are for the execution alone. Plans of
+    simulations add it themselves."""
     patience_s: float = 0.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _has_waited: bool = field(default=False, init=False)

@@ -311,8 +311,8 @@ def choose(
     """The next node to ask, of those not yet ``asked``; None where none may be asked within ``within_s``.
 
     First come nodes that serve every method and are well, in configured order, so that one check stays with
-    one node; then resting nodes, the one whose rest ends first; then nodes that do not serve a method. A node
-    that is well is waited for before a resting one is asked.
+    one node; then resting nodes, the one whose rest ends first; then nodes that do not serve a method; last
+    those that asked to wait. A node that is well is waited for before a resting one is asked.
     """
     ranked: list[tuple[int, float, float, int]] = []
     for number, endpoint in enumerate(endpoints):
@@ -336,7 +336,8 @@ def _rank(endpoint: NodeEndpoint, methods: frozenset[str], now: Moment) -> int:
 
 
 def _preference(endpoint: NodeEndpoint, now: Moment) -> float:
-    """The lowest is preferred among equal ranks: nodes of this chain, and the rest that ends first."""
+    """The lowest is preferred among equal ranks and waits: nodes of this chain, and the rest that ends
+    first."""
     if endpoint.rests(now):
         return endpoint.rests_until_s
     return float(endpoint.other_chain)
