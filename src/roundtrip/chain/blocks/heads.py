@@ -250,7 +250,8 @@ class Heads:
                 log.exception("reading the newest block failed")
 
     async def refresh(self) -> ChainHead:
-        """Asks the node once. Raises NodeFault when the node is on a different chain or gives no header.
+        """Asks the node once. Raises NodeFault when the node is on a different chain, gives no header, or has
+        stopped following the chain.
 
         The request begins after this call; concurrent callers share the next request.
         """
@@ -305,8 +306,8 @@ class Heads:
         return self._head
 
     async def _learn_dialect(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
-        """The dialect of the node's simulations, with the fee for data as it was lately; None while probing
-        fails."""
+        """The dialect of the node's simulations, with the fee for data as it was lately; None: no probe has
+        succeeded yet."""
         if self._clock() - self._probed_s < self._probe_age_s():
             return self._dialect
         self._probed_s = self._clock()
