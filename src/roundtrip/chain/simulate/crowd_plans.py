@@ -87,6 +87,7 @@ class CrowdTrader:
         """The eth that it starts with: its buys, what it holds of other money, and its purse, or what ``gas``
         may cost where that is more. A node refuses a simulation in which one wallet cannot pay for gas."""
         wallet, environment = self.wallet, self.environment
+        # A swap to other money may cost twice the size (``_buy_steps``).
         margin = 2 if not self.place.pays_eth() else 1
         buys_wei = (wallet.size_wei + wallet.again_wei) * margin
         usdg_wei = wallet.purse_wei if wallet.usdg_raw else 0
@@ -282,8 +283,9 @@ def _token_read(trader: CrowdTrader) -> SimulatedStep:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sell that is tried ``after_s`` the last block of buys: the first that succeeds counts. ``gas``: its
-    limit; 0: that of the wallet's other sells. ``others_buy``: another wallet buys a little before it."""
+    """A sell that is tried ``after_s`` seconds after the last block of buys: the first that succeeds counts.
+    ``gas``: its limit; 0: that of the wallet's other sells. ``others_buy``: before it another wallet buys for
+    a little."""
 
     after_s: int
     raw: int
@@ -311,7 +313,7 @@ def isolated_plan(
 ) -> Plan:
     """Isolation round: one wallet buys and tries to sell; ``others`` buy after it, and also sell where
     ``others_sell``. Blocks and seconds are those of the crowd, with or without others, so that two such plans
-    differ in what their arguments differ in. No balance of the token is read before the last attempt: a read
+    differ only where their arguments do. No balance of the token is read before the last attempt: a read
     is a transaction, and a token may react to it."""
     reader, policy = environment.reader, setting.policy
     sweep = place.file.plan_sweep(setting.contracts, reader)
@@ -407,8 +409,8 @@ def company_trader(
 
 
 def company_attempts(member: Member, policy: Policy) -> tuple[Attempt, ...]:
-    """Soon, after an hour and after a day. Half of it once: others' buys may bring an honest cap below the
-    whole."""
+    """Sells soon, after an hour and after a day. After the hour only half: others' buys may bring an honest
+    cap below the whole."""
     whole_raw, half_raw = max(1, member.held_raw), max(1, member.held_raw // 2)
     return (
         Attempt(policy.later_s, whole_raw),

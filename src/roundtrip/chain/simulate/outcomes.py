@@ -157,8 +157,9 @@ def read_measured_trip(
 
 
 def find_gap_in_history(results: Results | Missing) -> RefusedCall | None:
-    """Why ``probe_plans.traded_before_plan`` says nothing of its last sell: the last buy was refused; or it
-    sold, and an earlier trade was refused, so that it may have held more. None: it does."""
+    """Why the last sell of ``probe_plans.traded_before_plan`` does not count: the last buy was refused; or
+    the sell went through, but an earlier trade was refused, so that the wallet may have held more. None: it
+    counts."""
     if isinstance(results, Missing):
         return None
     refused = _first_refused_call(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
@@ -177,7 +178,7 @@ def find_gap_in_history(results: Results | Missing) -> RefusedCall | None:
 @dataclass(frozen=True, slots=True)
 class SellStart:
     """The state before a sell: ``paid_raw`` for ``held_raw``, and the gas of the buy. ``handed_raw``: the
-    amount that reached a receiver, where known. ``prior_raw`` was held before and is not for sale.
+    amount that reached a receiver, where known. ``prior_raw``: held before the buy, and not for sale.
     ``attempts_raw``: the amounts that are tried, where nearly all is sold; before all but the first
     ``undisturbed`` of them another wallet bought."""
 
@@ -216,7 +217,7 @@ def read_exit(
     completed = [number for number, result in enumerate(sells) if result.ok]
     if not completed or start.sold_only_after_others(sells, completed[0]):
         approval = _first_refused_call(results, (("approve-0", "approve"),))
-        # Of pieces the first one's reason, before any other cause; of a sell that under the most gas.
+        # The last attempt has the most gas. Of pieces, or where a later attempt sold, the first one counts.
         sell = sells[0 if completed or probe.seller in OVER_A_DAY else -1]
         return approval or RefusedCall("sell", sell.reason(), sell.gas_used)
     held = start.held_raw

@@ -128,8 +128,8 @@ def results_of(results: Results, name: str) -> Results:
 
 
 def build(plan: Plan, pinned: BlockRef, dialect: Dialect, copies: NumberCopies | None = None) -> RpcCall:
-    """The request that runs ``plan`` on the state of ``pinned``. ``copies``: run in place of the originals,
-    with the number of each block."""
+    """The request that runs ``plan`` on the state of ``pinned``. ``copies``: code that runs in place of the
+    originals and reads each block's number elsewhere."""
     clock = _clock(plan, pinned, dialect)
     blocks = [_block(plan, index, spot, dialect) for index, spot in enumerate(clock)]
     if copies is not None:
@@ -217,6 +217,7 @@ GAS_POOL_SPENT = Missing("token", "its trades use more gas than a node gives one
 """The result of a simulation that met the end of the node's gas pool: it was not run to its end, which says
 nothing about the token. A smaller request may tell."""
 _INTRINSIC_GAS, _BLOCK_GAS = -38013, -38015
+"""Errors of eth_simulateV1: a call with less than its intrinsic gas, or beyond the block's gas limit."""
 _SUPPLIED_GAS = re.compile(r"supplied gas (\d{1,20})\)")
 
 
