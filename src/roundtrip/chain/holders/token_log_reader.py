@@ -117,7 +117,7 @@ class TokenLogReader:
         self.transfers = self.unreadable = 0
         self._wallets: dict[str, Address] = {}
         self._words: list[str] = []
-        """To be checked."""
+        """Hex of the logs taken now, for ``_check_words``."""
         self._previous = UnverifiedBlockLog("", (), "", "", "", "", "", "")
         self._log_index = self._tx_index = -1
 

@@ -6,8 +6,8 @@ their transactions; a block has one hash and one time, and times do not fall. Th
 are requested in the same batch: a node that has not reached the range, or is on another fork there, does not
 pass for one with an empty range.
 
-As there, omitted or invented logs cannot be detected. Wallets' balances are read from the token itself, and
-the answer reports where they differ."""
+Omitted or invented logs cannot be detected. So wallets' balances are read from the token itself, too, and the
+service's answer says where they differ."""
 
 import asyncio
 import contextlib

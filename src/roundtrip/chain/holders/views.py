@@ -174,6 +174,7 @@ async def had_before(
     """Whether a wallet had a nonce or a balance before the block. None: could not be found out, as with a
     node without that state. A node that answers zeros instead does so for ``rich``, too: an account known to
     have had eth ever since. Raises ServiceFull."""
+    # Four calls for each pair: nonce and balance of the wallet, and of ``rich``.
     groups = _chunk(list(pairs), CALLS_A_BATCH // 4)
     batches = []
     for group in groups:
