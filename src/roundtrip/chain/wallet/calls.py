@@ -78,7 +78,8 @@ Via = Literal["erc20", "permit2", "all", "operator", "item", "claim"]
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A token and a spender with the allowance to read. ``via``: at the token, at Permit2, for a whole
-    collection or vault, or for one item of a collection."""
+    collection or vault, for one item of a collection, or for a claim (an ERC-6909 token). ``item``: its
+    number."""
 
     token: Address
     spender: Address

@@ -42,6 +42,7 @@ _COPY_BYTES, _DEPLOY_BYTES, _ASK_BYTES = (
     11 + 4 + 4 + 4 + 21 + 4 + 2,
     33 + 5 + 4 + 4 + 2 + 21 + 4 + 6 + 4 + 34 + 2 + 5,
 )
+"""The bytes of the parts of ``deploy_and_ask_code``: a copy, the deployment, the question about one hash."""
 _RECOVERY_IDS = {0: 0, 1: 1, 27: 0, 28: 1}
 _SIZE, _COMPACT_SIZE = 65, 64
 
@@ -82,9 +83,9 @@ async def contract_accepts(
     must_be_secret: bool = False,
 ) -> bool:
     """Whether the contract at ``wallet`` accepts the signature for any of the hashes; with a signature
-    wrapped as in EIP-6492 also a contract that is not deployed yet. ``must_be_secret``: False where others
-    may know the approval. Takes three trips at most, one where there is no contract. Raises NodeFault when
-    that cannot be read."""
+    wrapped as in EIP-6492 also a contract that is not deployed yet. ``must_be_secret``: the answer is False
+    where others may know the approval. Takes three trips at most. Raises NodeFault when that cannot be
+    read."""
     pinned, wrapped = {"blockHash": at.hash}, unwrap(signature)
     (code,) = await node.batch([RpcCall("eth_getCode", [wallet, pinned])], meter)
     if not hex_bytes(code):
@@ -209,11 +210,13 @@ def deploy_and_ask_code(wallet: Address, hashes: Sequence[bytes], wrapped: Wrapp
     answer_at = _push(-(-len(asked) // abi.WORD) * abi.WORD)
     size = _DEPLOY_BYTES + _COPY_BYTES + len(hashes) * _ASK_BYTES + len(_NO)
     yes_at, data_at = _push(size), size + len(_FOUND)
+    # CODECOPY the factory's data to 0, CALL the factory with it, POP; CODECOPY the question to 0.
     code = factory_size + _push(data_at) + bytes.fromhex("600039")
     code += bytes.fromhex("60006000") + factory_size + bytes.fromhex("60006000")
     code += b"\x73" + bytes.fromhex(wrapped.factory[2:]) + _push(DEPLOY_GAS) + bytes.fromhex("f150")
     code += asked_size + _push(data_at + len(wrapped.factory_data)) + bytes.fromhex("600039")
     for hashed in hashes:
+        # MSTORE the hash at 4, STATICCALL the wallet, JUMPI to _FOUND if it returns just the valid word.
         code += (
             b"\x7f" + hashed + bytes.fromhex("6004526020") + answer_at + asked_size + bytes.fromhex("6000")
         )
