@@ -71,7 +71,8 @@ class CallData:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTry:
-    """A try and its plan. ``attempt`` None: the control, which calls only a view."""
+    """A try and its plan. ``attempt`` None: the control, which calls only a view. ``passed``: the calls in
+    order. ``stand_in``: the address of ``STAND_IN_CODE``, where the plan places it."""
 
     attempt: OwnerTry | None
     plan: Plan
