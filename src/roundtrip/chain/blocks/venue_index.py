@@ -31,8 +31,8 @@ READ_AGAIN_BLOCKS = 64
 
 class ListedVenues(NamedTuple):
     """A token's venues by the logs that this process has read, oldest first. ``others``: its pools whose
-    quote is no money: the quote by the pool's address or id. ``complete_from``: every pool since that block
-    is among these; None: one may be missing."""
+    quote is no money, MAX_OTHERS_COUNTED at most: the quote by the pool's address or id. ``complete_from``:
+    every pool against money since that block is among these; None: one may be missing."""
 
     venues: tuple[Venue, ...] = ()
     others: Mapping[str, Address] = MappingProxyType({})

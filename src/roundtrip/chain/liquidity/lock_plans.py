@@ -134,6 +134,7 @@ def lock_ids_in(answers: Sequence[bytes | None], position: Position) -> tuple[in
 
 
 _MAX_LOCK_IDS, _MIN_TIME = 2, 10**9
+"""A time of a lock is later, in seconds since 1970 (2001)."""
 
 
 def _own_words(answers: Sequence[bytes | None], position: Position) -> Iterator[tuple[int, ...]]:
@@ -147,7 +148,7 @@ def _own_words(answers: Sequence[bytes | None], position: Position) -> Iterator[
 
 
 def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
-    """The words that may be addresses, in order."""
+    """The words that may be addresses, in order. Smaller words are taken for amounts."""
     found = (Address(f"0x{word:040x}") for word in words if 2**120 <= word < 2**160)
     return tuple(dict.fromkeys(found))
 

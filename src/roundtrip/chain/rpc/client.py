@@ -145,7 +145,8 @@ class Meter:
 @dataclass(slots=True)
 class Budget:
     """The node calls that this process may make in a day. ``calls_per_day`` 0: no limit. ``code``,
-    ``message``: of the error that is raised when they are spent."""
+    ``message``: of the error that is raised when they are spent. ``spent``: those of ``day``, counted from
+    1970 in UTC."""
 
     calls_per_day: int = 0
     code: str = "budget_spent"

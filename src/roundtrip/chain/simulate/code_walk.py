@@ -67,8 +67,8 @@ _FOLDS: dict[int, Callable[[int, int], int]] = {
 _MAX_BLOCK = 256
 """Instructions that are walked without a look at the limit."""
 _BLOCK_STEPS, _VALUES_A_STEP = 8, 4
-"""How many steps a block counts beside its instructions, and how many values on the stack count one more: to
-keep its state takes as long."""
+"""The steps that a block counts beside its instructions, and the values on the stack that count as one step
+more: to keep the state takes as long."""
 
 _SCANNED = re.compile(
     rb"\x5b+|[\x00\x31\x32\x3a\x3f\x40\x56\xf3\xfd\xfe\xff]|"
@@ -106,8 +106,8 @@ _OPAQUE = frozenset(range(0x100)).difference(
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Instructions without a jump destination but at their start, as ``_decode`` returns them. ``end``: the
-    offset behind them."""
+    """Instructions, as ``_decode`` returns them, of which only the first may be a jump destination. ``end``:
+    the offset behind them."""
 
     instructions: tuple[tuple[int, int, int], ...]
     end: int

@@ -442,5 +442,6 @@ def _sell_blocks(
 
 
 def plain_wallet(wallet: Address, nonce: int, size_wei: int, after_s: int) -> CrowdWallet:
-    """A wallet without any difference from the main one."""
+    """A wallet without the crowd's differences: it buys once, holds 0.05 eth beyond that and no other money,
+    pays no tip, and sells all by the usual route."""
     return CrowdWallet(wallet, nonce, size_wei, 0, 5 * 10**16, 0, 0, 0, False, after_s, BPS, "usual")
