@@ -236,7 +236,7 @@ async def _explain_refusal(
 
 
 def _are_logs_available(answer: msgspec.Raw | RpcError) -> bool | None:
-    """Whether the node has the logs of the block, False: they are pruned; None: it does not say."""
+    """Whether the node has the logs of the block. False: they are pruned; None: it does not say."""
     if isinstance(answer, RpcError):
         return False if concern(answer) == "pruned" else None
     try:

@@ -23,6 +23,7 @@ MAX_FUNCTIONS = 16
 MAX_ACTORS = 4
 _MAX_VARIANTS = 12
 _MAX_TIMES = 4
+"""Tried of a position: functions, accounts, choices of a function's arguments, times."""
 _LOCK_IDS = range(4)
 """The first numbers of a locker that numbers its locks itself."""
 _CALL_GAS, _READ_GAS = 500_000, 200_000

@@ -25,6 +25,7 @@ _MIN_ADDRESS = 2**120
 """Smaller numbers are taken for amounts. One address in 2**40 is as small."""
 _MAX_HASHES = 32
 _MAX_LOGS = 100
+"""Logs that are read at each end of a list."""
 _RECENT_BLOCKS = 10_000
 """A range that nodes with a limit still serve."""
 _PUSH1, _PUSH20, _PUSH32 = 0x60, 0x73, 0x7F

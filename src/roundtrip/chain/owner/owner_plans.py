@@ -28,6 +28,7 @@ _RISING = (
 As many as an ordinary block has room for."""
 _FALLING = (10**18, 10**9, 10**6, 1000, 10, 1)
 _BESIDE_ADDRESSES = (99, 10_000, 2**128)
+"""Numbers that are passed where a function takes an address, too."""
 
 
 @dataclass(frozen=True, slots=True)

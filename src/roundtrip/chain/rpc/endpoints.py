@@ -23,11 +23,14 @@ _FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
 _MAX_RETRY_AFTER_S = 120.0
 _OTHER_CHAIN_S = _OTHER_DIALECT_S = 60.0
 _CHAIN_CHECKED_S = 30.0
+"""How long a checked chain id counts."""
 _BEHIND_S = 1.0
 _LACK_REMEMBERED_S = 600.0
 _BATCH_REMEMBERED_S = 600.0
 _MAX_SILENT = 3
+"""How often in a row another node answers first before that is a fault."""
 _LATENCIES, _FEWEST_LATENCIES = 64, 8
+"""How many of the last latencies are kept, and how many a hedge needs."""
 _MIN_HEDGE_S = 0.01
 
 

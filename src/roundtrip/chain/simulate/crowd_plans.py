@@ -427,8 +427,8 @@ _SELL_BLOCKS = 8
 def _sell_blocks(
     place: VenuePlace, setting: Setting, environment: Environment, others: tuple[Member, ...]
 ) -> list[PlannedBlock]:
-    """Sells of all the others: of each of the first in a block of its own, since some tokens allow one trade
-    a block, and of the rest in the last one. As many blocks where nobody sells."""
+    """All the others sell: each of the first in a block of its own, since some tokens allow one trade a
+    block, the rest in the last one. Where nobody sells, as many empty blocks."""
     blocks: list[list[SimulatedStep]] = [[] for _ in range(_SELL_BLOCKS)]
     for number, member in enumerate(others):
         plain = replace(member.wallet, way="usual", approves_all=False, share_bps=BPS)

@@ -35,6 +35,7 @@ _WITH_TARGET = frozenset({_CALL, CALLCODE, DELEGATECALL, 0xFA})
 _MAX_PRECOMPILE = 0x13
 """Of Ethereum's. Nitro's own start at 0x64, and tell its block number."""
 _MAX_STEPS = 60_000
+"""Of all walks through one code together."""
 _PATHS = (
     *TRANSFERS,
     *(
