@@ -167,6 +167,7 @@ TRANSFERS_KEPT_S = 8 * 86_400
 MAX_POSITIONS = 50_000
 """Cached between batches. When there are more, the cache is cleared and filled again by trades."""
 _MAX_REFOLDED = 5_000
+"""Positions that ``refold`` rebuilds at once."""
 NO_PARENT = "0x" + "0" * 64
 BEFORE_ALL = BlockRef(-1, NO_PARENT, 0)
 """The parent of the chain's first block."""

@@ -34,7 +34,7 @@ from roundtrip.venues import LISTINGS, launchpad
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
-_BATCH_SIZE = 128
+_HEADERS_AT_ONCE = 128
 
 
 class NodeBehind(NodeFault):
@@ -98,14 +98,14 @@ async def find_fork_point(node: RpcNode, kept: Sequence[BlockRef], first: int) -
         raise NodeLied(f"the node contradicts itself about block {number}")
     if after is not None and last is not None and after[1] != last.hash:
         raise NodeLied(f"the node's block {number + 1} does not follow its block {number}")
-    if after is not None and any(block.hash == after[0].hash for block in kept[-_BATCH_SIZE:]):
+    if after is not None and any(block.hash == after[0].hash for block in kept[-_HEADERS_AT_ONCE:]):
         raise NodeLied(f"the node contradicts itself about block {number + 1}")
     return ForkPoint(last, after is not None)
 
 
 async def _find_last_common(node: RpcNode, kept: Sequence[BlockRef]) -> BlockRef | None:
-    for end in range(len(kept), 0, -_BATCH_SIZE):
-        chunk = kept[max(0, end - _BATCH_SIZE) : end]
+    for end in range(len(kept), 0, -_HEADERS_AT_ONCE):
+        chunk = kept[max(0, end - _HEADERS_AT_ONCE) : end]
         # Having none of them is no error: the node's chain may be shorter. Every node has block 0.
         _, *refs = await read_refs(node, [0, *(block.number for block in chunk)])
         for block, ref in zip(reversed(chunk), reversed(refs), strict=True):
