@@ -130,7 +130,7 @@ def is_for_ever(end_s: int, now_s: int) -> bool:
 
 def lock_ids_in(answers: Sequence[bytes | None], position: Position) -> tuple[int, ...]:
     """Small numbers beside this position in the answers to ``view_calls``: one may be its lock's."""
-    words = [word for found in _own_words(answers, position) for word in found if word < _MIN_TIME]
+    words = [word for own in _own_words(answers, position) for word in own if word < _MIN_TIME]
     return tuple(dict.fromkeys(word for word in words if word != position.number))[:_MAX_LOCK_IDS]
 
 
@@ -150,8 +150,8 @@ def _own_words(answers: Sequence[bytes | None], position: Position) -> Iterator[
 
 def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
     """The words that may be addresses, in order. Smaller words are taken for amounts."""
-    found = (Address(f"0x{word:040x}") for word in words if 2**120 <= word < 2**160)
-    return tuple(dict.fromkeys(found))
+    addresses = (Address(f"0x{word:040x}") for word in words if 2**120 <= word < 2**160)
+    return tuple(dict.fromkeys(addresses))
 
 
 # --- plans ------------------------------------------------------------------------------------------

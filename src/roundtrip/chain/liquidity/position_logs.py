@@ -140,7 +140,7 @@ def read_numbers(
                     key = (manager, 0, minted.tick_lower, minted.tick_upper)
                     numbers.setdefault(key, {})[numbered.number] = None
                 minted = None
-    return {key: tuple(found) for key, found in numbers.items()}
+    return {key: tuple(nfts) for key, nfts in numbers.items()}
 
 
 def fold_positions(
@@ -163,11 +163,11 @@ def fold_positions(
         if moved is not None:
             key = (moved.owner, moved.number, moved.tick_lower, moved.tick_upper)
             left[key] = left.get(key, 0) + moved.liquidity_delta
-    found: list[Position] = []
+    folded: list[Position] = []
     for (owner, number, lower, upper), liquidity in left.items():
         if liquidity <= 0:
             continue
         holder = None if owner == manager else owner
         nfts = numbers.get((owner, number, lower, upper), ()) or (number,)
-        found += [Position(owner, nft, lower, upper, liquidity, holder) for nft in nfts]
-    return tuple(sorted(found, key=lambda position: -position.liquidity))
+        folded += [Position(owner, nft, lower, upper, liquidity, holder) for nft in nfts]
+    return tuple(sorted(folded, key=lambda position: -position.liquidity))

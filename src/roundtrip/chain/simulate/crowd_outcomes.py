@@ -34,7 +34,7 @@ def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> Ve
     """The amounts of the last trade on this venue in the call's logs; None: its logs have none."""
     venue = place.venue
     at = venue.at()
-    found = None
+    last = None
     for raw in _DECODER.decode(result.logs):
         reader = place.file.SWAPS.get(raw.topics[0]) if raw.topics else None
         if reader is None:
@@ -45,12 +45,12 @@ def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> Ve
         if event is None or event.at != at:
             continue
         if isinstance(event, CurveTraded):
-            found = VenueAmounts(event.token_raw, event.quote_raw)
+            last = VenueAmounts(event.token_raw, event.quote_raw)
         elif isinstance(event, Swapped):
             amounts = abs(event.amount0), abs(event.amount1)
             token, quote = amounts if setting.token < venue.quote_address else amounts[::-1]
-            found = VenueAmounts(token, quote, (event.fee_pips or 0) if venue.dynamic_fee() else 0)
-    return found
+            last = VenueAmounts(token, quote, (event.fee_pips or 0) if venue.dynamic_fee() else 0)
+    return last
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _pool_bps(buys: list[VenueAmounts], sells: list[VenueAmounts]) -> int:
 
 
 _ROUNDING_DIVISOR = 100
-"""A wallet that lacks less than this part of a planned sell lacks it by rounding."""
+"""A wallet that lacks less than one part in so many of its planned sells lacks it by rounding."""
 
 
 def read_trade(

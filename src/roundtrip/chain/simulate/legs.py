@@ -295,7 +295,7 @@ def nearly_all_amounts(held_raw: int, policy: Policy) -> list[list[int]]:
 
 
 _NEARLY_APART = 10_007
-"""The amounts of two rounds differ by so small a part of all."""
+"""The amounts of two rounds differ by one part in so many of the whole."""
 
 
 def _sales_over_day(

@@ -209,7 +209,7 @@ def read_exit(
     results: Results, out: VenuePlace, environment: Environment, probe: Probe, start: SellStart
 ) -> CellOutcome:
     """The outcome of the blocks after a buy (``legs.exit_blocks``)."""
-    receiver = probe.seller == "receiver"
+    by_receiver = probe.seller == "receiver"
     refused = _first_refused_call(results, (("transfer", "transfer"),))
     if refused is not None:
         return refused
@@ -221,15 +221,15 @@ def read_exit(
         sell = sells[0 if completed or probe.seller in OVER_A_DAY else -1]
         return approval or RefusedCall("sell", sell.reason(), sell.gas_used)
     held = start.held_raw
-    pieces = probe.seller in ("pieces", "small pieces")
-    planned_raw = _accepted_raw(held, sells) if pieces else planned_sell_raw(probe, held)
+    in_pieces = probe.seller in ("pieces", "small pieces")
+    planned_raw = _accepted_raw(held, sells) if in_pieces else planned_sell_raw(probe, held)
     if start.attempts_raw:
         planned_raw = start.attempts_raw[completed[0]]
-    before = _quote_at(results, "handed" if receiver else "held")
+    before = _quote_at(results, "handed" if by_receiver else "held")
     # Token balances are read once, after all attempts. So where several attempts sold, the amount and the
     # money are known for all of them together, and the first one's share is computed from that.
     last = completed[-1] if start.attempts_raw else completed[0]
-    after = _quote_at(results, "after" if pieces else f"after-{last}")
+    after = _quote_at(results, "after" if in_pieces else f"after-{last}")
     remaining = _tokens_at(results, "after")
     if isinstance(before, Missing):
         return before
@@ -237,20 +237,20 @@ def read_exit(
         return after
     if isinstance(remaining, Missing):
         return remaining
-    if not receiver:
+    if not by_receiver:
         remaining -= start.prior_raw
     all_sold_raw = held - remaining
-    if len(completed) > 1 and not pieces:
+    if len(completed) > 1 and not in_pieces:
         # Several attempts sold: only the first counts. It sold no more than it was asked to, nor more than
         # all of them together. The amount that reached a receiver is not known.
-        remaining = held - planned_raw if receiver else max(remaining, held - planned_raw)
+        remaining = held - planned_raw if by_receiver else max(remaining, held - planned_raw)
     # A receiver's balance is not read before it sells. Where the amount is not known otherwise, it is what
     # the receiver sold plus what is left; if that exceeds the held amount, the sell moved less than asked.
     reached = planned_raw + remaining if start.handed_raw is None else max(remaining, start.handed_raw)
-    arrived = min(held, reached) if receiver else None
+    arrived = min(held, reached) if by_receiver else None
     # The gas of later attempts was paid after the quote balance was read.
-    counted = range(len(sells) if pieces else last + 1)
-    gas = (*(("approve-",) if receiver else ()), *(f"sell-{number}" for number in counted))
+    counted = range(len(sells) if in_pieces else last + 1)
+    gas = (*(("approve-",) if by_receiver else ()), *(f"sell-{number}" for number in counted))
     sold_raw = (held if arrived is None else arrived) - remaining
     back_raw = after - before + _gas_between(results, gas, out, environment)
     if last != completed[0] and all_sold_raw > sold_raw:
@@ -262,7 +262,7 @@ def read_exit(
         sold_raw=sold_raw,
         back_raw=back_raw,
         buy_gas=start.buy_gas,
-        sell_gas=max(sells[number].gas_used for number in (completed if pieces else completed[:1])),
+        sell_gas=max(sells[number].gas_used for number in (completed if in_pieces else completed[:1])),
         arrived_raw=arrived,
     )
 

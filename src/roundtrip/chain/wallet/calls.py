@@ -260,7 +260,7 @@ def _allowances(
 ) -> dict[Literal["raised", "lowered", "standing"], list[Allowance]]:
     """The allowances that rose or last longer, that fell, and that stayed, without those of the wallet to
     itself and those that are and were zero."""
-    found: dict[Literal["raised", "lowered", "standing"], list[Allowance]] = {
+    by_change: dict[Literal["raised", "lowered", "standing"], list[Allowance]] = {
         "raised": [],
         "lowered": [],
         "standing": [],
@@ -276,12 +276,12 @@ def _allowances(
             pair.token, pair.spender, raw, pair.via, _covers_held(results, watched, pair, raw)
         )
         if after[0] and after > before and (after[0] > before[0] or pair.via == "permit2"):
-            found["raised"].append(allowance)
+            by_change["raised"].append(allowance)
         elif after[0] < before[0]:
-            found["lowered"].append(allowance)
+            by_change["lowered"].append(allowance)
         elif after[0]:
-            found["standing"].append(allowance)
-    return found
+            by_change["standing"].append(allowance)
+    return by_change
 
 
 def _covers_held(results: Results, watched: WatchedAssets, pair: Pair, raw: int | None) -> bool:
