@@ -312,7 +312,7 @@ class BoundedNode:
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
     ) -> list[list[Answer] | NodeFault]:
-        """As ``Node.batches``. All of them share one place."""
+        """As ``Node.batches``. All share one place; in the lane ``dear`` they run one after another."""
         if not any(runs_code(calls) for calls in groups):
             return await self.node.batches(groups, meter)
         if self.lane == "dear":

@@ -61,7 +61,7 @@ from .request_race import (  # fmt: skip
 
 _ODD = "the node's answer could not be read"
 _PROBE_TRIPS, _PROBE_CALLS = 2, 3
-"""Of ``speaks``: the newest block, and then a simulation with a plain call."""
+"""What ``speaks`` sends: a read of the newest block, and then a simulation with a plain call."""
 log = structlog.get_logger(__name__)
 _MIN_TIMEOUT_S = 0.001
 

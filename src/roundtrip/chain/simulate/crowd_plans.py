@@ -421,7 +421,7 @@ def company_attempts(member: Member, policy: Policy) -> tuple[Attempt, ...]:
 
 
 _SELL_BLOCKS = 8
-"""They end before the first attempt, which comes after ``later_s``."""
+"""Blocks for the sells of others, which end before the first attempt ``later_s`` after the buys."""
 
 
 def _sell_blocks(

@@ -33,7 +33,7 @@ _PUSH0, _DUP1, _CALL = 0x5F, 0x80, 0xF1
 _WITH_TARGET = frozenset({_CALL, CALLCODE, DELEGATECALL, 0xFA})
 """CALL, CALLCODE, DELEGATECALL, STATICCALL."""
 _MAX_PRECOMPILE = 0x13
-"""Of Ethereum's. Nitro's own start at 0x64, and tell its block number."""
+"""The last one of Ethereum. Nitro's own start at 0x64, and tell its block number."""
 _MAX_STEPS = 60_000
 """Of all walks through one code together."""
 _PATHS = (

@@ -13,7 +13,7 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
 
 GAS_LIMIT = 1_000_000
-"""For a contract to check one signature: enough for several owners and passkeys, and it stops a loop
+"""Gas for a contract to check one signature: enough for several owners and passkeys, and it stops a loop
 early."""
 IS_VALID = "0x1626ba7e"
 """isValidSignature(bytes32,bytes): its selector, which it also returns for a valid signature."""
@@ -23,9 +23,9 @@ _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """The order of secp256k1's group: from every signature (r, s) anyone can derive another one, (r, order -
 s)."""
 DEPLOY_GAS = 3_000_000
-"""For a wallet's deployment: enough for a proxy with its owners and modules."""
+"""Gas for a wallet's deployment: enough for a proxy with its owners and modules."""
 _CODE_GAS = 600_000
-"""For the creation itself and its data."""
+"""Gas for the creation that ``deploy_and_ask_code`` runs in, and its data."""
 _GET_THRESHOLD = abi.selector("getThreshold()")
 _WRAPPED = bytes.fromhex("6492" * 16)
 _ASKER = Address("0x" + abi.keccak(b"roundtrip asks a wallet")[12:].hex())
