@@ -104,13 +104,13 @@ class Heads:
     """Follows the chain's head. ``current`` never waits for the node.
 
     ``market_age_s``: how old the eth price may be. ``stale_s``: how long after the node's last answer
-    ``current`` still returns the head. ``patience_s``: how long after the last answer a lower head is
-    ignored. One of several nodes may be behind; a head that stays lower for longer is a reorganisation, or
-    from the only node left. ``dialect``: of the node's simulations, where it is known; None: the node is
-    probed until it is. ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped
-    following the chain; so has a node whose newest block stays the same for as long. ``idle_s``: the interval
-    of polls while no request comes; None: as in a busy service. ``note_data_fee``: takes the fee for data,
-    each time that it was measured.
+    ``current`` still returns the head, unless a read has no answer for _SILENT_S. ``patience_s``: how long
+    after the last answer a lower head is ignored. One of several nodes may be behind; a head that stays lower
+    for longer is a reorganisation, or from the only node left. ``dialect``: of the node's simulations, where
+    it is known; None: the node is probed until it is. ``oldest_s``: a node whose newest block is older, by
+    the clock ``wall``, has stopped following the chain; so has a node whose newest block stays the same for
+    as long. ``idle_s``: the interval of polls while no request comes; None: as in a busy service.
+    ``note_data_fee``: takes the fee for data, each time that it was measured.
     """
 
     def __init__(

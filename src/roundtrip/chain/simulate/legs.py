@@ -98,8 +98,8 @@ def sellable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
 
 
 def plannable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
-    """The amount that the probe's sells may ask for. Those all through the day ask for the day's smallest
-    balance: tokens that rebase have less or more at other times."""
+    """The amount that the probe's sells may ask for. Sells all through the day ask for the day's smallest
+    balance: of tokens that rebase a wallet has less or more at other times."""
     if probe.seller not in OVER_A_DAY:
         return sellable(bought, probe, policy)
     return min(bought.received_raw, *bought.held_later_raw, sellable(bought, probe, policy))

@@ -184,9 +184,9 @@ def _large_constants(code: bytes) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class TransferCalls:
-    """What a transfer, or a hook in a swap, may run. ``unnamed``: by opcode, the calls whose target neither
-    the code nor a slot at a constant position holds, nor the call's sender or arguments; calls of the chain's
-    own precompiles; and CALL where the paths are too long to follow. ``slots``: those positions.
+    """What a transfer, or a hook in a swap, may run. ``unnamed``: by opcode, the calls whose target is in
+    neither the code nor a slot at a constant position, and is no sender or argument of the call; calls of the
+    chain's own precompiles; and CALL where the paths are too long to follow. ``slots``: those positions.
     ``constants``: the targets that the code itself holds or computes."""
 
     unnamed: frozenset[int]

@@ -24,8 +24,8 @@ from .revert_reason import reason_in
 
 @dataclass(frozen=True, slots=True)
 class SimulatedStep:
-    """One call of a simulation. ``label`` is unique in its plan. ``gas_limit`` is for its execution: the fee
-    for its data is added, but for a limit that has it within (``includes_data_fee``), as a wallet's own has.
+    """One call of a simulation. ``label`` is unique in its plan. ``gas_limit`` is for its execution, and the
+    fee for its data is added; ``includes_data_fee``: it is in the limit already, as in a wallet's own limit.
     ``tip_wei`` None: the environment's."""
 
     label: str
