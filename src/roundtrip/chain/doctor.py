@@ -113,14 +113,14 @@ async def _code(subject: DoctorSubject) -> list[Finding]:
     if unanswered:
         return [
             Finding(
-                "contracts", "in part", f"the node did not answer for {unanswered} of {len(named)}", _NOT_TOLD
+                "contracts", "in part", f"the node did not answer for {unanswered} of {len(named)}", _UNKNOWN
             )
         ]
     return [Finding("contracts", "works", f"code at all {len(named)} addresses")]
 
 
 _BESIDE = "nothing now: no trade uses these contracts"
-_NOT_TOLD = "whether these contracts are right is not known"
+_UNKNOWN = "whether these contracts are right is not known"
 
 
 def _count_unanswered(answers: list[Answer]) -> int:
@@ -172,7 +172,7 @@ async def _links(subject: DoctorSubject) -> list[Finding]:
     if unanswered:
         return [
             Finding(
-                "links", "in part", f"the node did not answer for {unanswered} of {len(_LINKS)}", _NOT_TOLD
+                "links", "in part", f"the node did not answer for {unanswered} of {len(_LINKS)}", _UNKNOWN
             )
         ]
     return [Finding("links", "works", f"all {len(_LINKS)} contracts name each other as configured")]
@@ -196,6 +196,7 @@ async def _simulation(subject: DoctorSubject) -> list[Finding]:
 
 
 _DRIVER = Address("0x" + "7b" * 20)
+"""The wallet of the probes; it needs no key."""
 
 
 async def _number_stand_ins(subject: DoctorSubject, dialect: Dialect) -> list[NumberInstruction]:
@@ -219,6 +220,7 @@ async def _number_stand_ins(subject: DoctorSubject, dialect: Dialect) -> list[Nu
 
 
 _DEPTHS = (128, 5_000, 100_000, 1_000_000)
+"""Blocks before the newest one."""
 
 
 async def _archive(subject: DoctorSubject) -> list[Finding]:
@@ -322,7 +324,8 @@ async def _websocket(subject: DoctorSubject) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """One check. ``costs``: of its subject, where the check fails to run. ``heavy``: run on command only."""
+    """One check. ``costs``: what fails without the part, for a finding that the check itself could not run.
+    ``heavy``: run on command only."""
 
     what: str
     run: Callable[[DoctorSubject], Awaitable[list[Finding]]]

@@ -1,6 +1,6 @@
 """Writes blocks into the database: one transaction per batch, which moves the cursor with its facts.
-Enqueues the jobs that new facts require, in the transaction of these facts. Sells, moves and burns of a
-batch, possibly of a launch's insiders. Pure: only the database knows who those are."""
+Enqueues the jobs that new facts require, in the same transaction. ``list_deeds`` (pure) lists all sells,
+moves and burns of a batch; the database selects those of launches' insiders."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -40,13 +40,13 @@ RECHECK_EVERY_S = 60
 FAILED_EVERY_S = 600
 """Minimum time between looks at the failed sells of one wallet and token."""
 MAX_FAILED_A_TOKEN = 16
-"""Failed sells of one token that are looked at in ``FAILED_EVERY_S``: who fails on purpose from many wallets
-must not fill the queue."""
+"""Failed sells of one token that are looked at in ``FAILED_EVERY_S``: somebody who fails on purpose from many
+wallets must not fill the queue."""
 _MAX_REMEMBERED = 50_000
 
 
 class RequestedJobs:
-    """For recent blocks only. Remembers the tokens whose names are known or requested."""
+    """Enqueues the jobs of recent blocks. Remembers the tokens whose names are known or requested."""
 
     def __init__(self) -> None:
         self._known_tokens: set[Address] = set()
@@ -119,10 +119,10 @@ class _TxHolding(NamedTuple):
 def list_deeds(
     trades: Sequence[TradeEvent], transfers: Sequence[Transfer], machinery: Collection[Address], from_s: int
 ) -> list[Deed]:
-    """Every sell, every burn by a holder, and every transfer to an address that may keep the tokens. What a
-    wallet sold in a transaction may pass through other addresses there: only the rest of what it sent to
-    them counts as moved. ``machinery``: the network's own contracts: a transfer to one of them does not give
-    tokens away."""
+    """Every sell, every burn by a holder, and every transfer to an address that may keep the tokens, from
+    ``from_s`` on. What a wallet sold in a transaction may pass through other addresses there: only the rest
+    of what it sent to them counts as moved. ``machinery``: the network's own contracts; a transfer to one of
+    them does not give tokens away."""
     sold: dict[_TxHolding, int] = defaultdict(int)
     places: dict[TxHash, set[str]] = defaultdict(set)
     deeds = []
@@ -167,6 +167,7 @@ TRANSFERS_KEPT_S = 8 * 86_400
 MAX_POSITIONS = 50_000
 """Cached between batches. When there are more, the cache is cleared and filled again by trades."""
 _MAX_REFOLDED = 5_000
+"""Positions that ``refold`` rebuilds at once."""
 NO_PARENT = "0x" + "0" * 64
 BEFORE_ALL = BlockRef(-1, NO_PARENT, 0)
 """The parent of the chain's first block."""
@@ -192,6 +193,8 @@ class Writer:
         self._days: set[tuple[str, int]] = set()
         """Daily tables and the days, counted from 1970, of which they have a partition."""
         self._at: str | None = None
+        """What the caches match: the database after the block with this hash, or ``older`` and the number of
+        the next older block; None: they are empty."""
         self._changes = 0
 
     def forget(self) -> None:

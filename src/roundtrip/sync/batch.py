@@ -25,8 +25,8 @@ from roundtrip.venues.base import Contracts
 class Batch:
     """Facts in the order of the chain. ``parent_hash``: of the block before the first. ``steps``: what became
     of launches. ``new_quotes``: quotes of launches seen for the first time, each with its block; they count
-    as money from there. ``reoriented``: earlier pools that hold one of them, with it now as the quote.
-    ``met``: the first appearances of wallets; ``funded``: the first eth of wallets."""
+    as money from that block on. ``reoriented``: earlier pools that hold one of them, with it now as the
+    quote. ``met``: the first appearances of wallets; ``funded``: the first eth of wallets."""
 
     parent_hash: str
     blocks: list[BlockRef] = field(default_factory=list)

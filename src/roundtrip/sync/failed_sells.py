@@ -21,7 +21,7 @@ class FailedCall(NamedTuple):
 
 
 def list_failed_sells(blocks: Iterable[BlockEvents], routers: Collection[Address]) -> list[FailedCall]:
-    """The calls of ``routers`` and of curves that sell a token and left no event."""
+    """The calls to ``routers`` and to curves that sell a token and left no event."""
     failed = []
     for block in blocks:
         with_events: set[int] | None = None

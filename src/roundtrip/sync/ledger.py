@@ -1,6 +1,6 @@
 """Folds blocks into facts, given what earlier blocks held. Pure, but for its updates of ``FoldContext``.
-The tick and the active liquidity of the pools of money, log by log. Dollar prices of the quotes, block
-by block, from the pools that trade them for usdg."""
+Updates the tick and the active liquidity of pools with money log by log, and the dollar prices of the quotes
+block by block, from the pools that trade them for usdg."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ from roundtrip.venues.pair_order import sides
 
 class DepthFold:
     """Updates ``states``, by pool, and records each pool's state at the end of each block in ``changed``. A
-    pool that is missing, or None, is not known: its next swap says it."""
+    pool that is missing, or None, is not known until its next swap."""
 
     def __init__(
         self, states: dict[str, ActiveDepth | None], changed: dict[tuple[str, int], ActiveDepth | None]
@@ -253,6 +253,7 @@ class BatchFold:
         self._is_full = True
         self._block = BlockEvents(BlockRef(0, "", 0), (), [])
         self._last_trade: dict[tuple[int, str], int] = {}
+        """The place in the batch of a pool's last trade, by transaction and pool, for a fee log after it."""
         self._last_move: tuple[int, int] | None = None
         """The transaction and the place in the batch of the liquidity that was moved last."""
         self._operations: list[UserOperation] | None = None
@@ -432,7 +433,7 @@ class BatchFold:
         self._prices.note_swap(event, pool, self._block.ref)
         self._depths.note(event.at, spot.block_number, ActiveDepth(event.tick, event.liquidity))
         if event.sender == self._contracts.launchpad_hook:
-            # The hook sells its fees: no wallet's trade, and inside a trade whose fee log is still to come.
+            # The hook sells its fees: no wallet's trade, and maybe within one whose fee log comes later.
             return
         # A fee log that follows belongs to this swap, also where the swap is no trade.
         self._last_trade.pop((logged.tx_index, event.at), None)
@@ -441,7 +442,7 @@ class BatchFold:
         if not token_is_low:
             token, quote = quote, token
         if token == 0 or token * quote > 0:
-            # A swap that moved the token for a quote amount of 0 passes: it is a trade for nothing.
+            # Not where only the quote amount is 0: that is a trade for nothing.
             return
         if pool.token in self._money:
             # Money for money.

@@ -32,8 +32,8 @@ async def fold_onto(
 ) -> None:
     """Folds trades onto the stored positions of their wallets. ``table``: position or position_base.
     ``trades``: chunks, ordered by key, then by the chain, all later than the stored position. Only one chunk
-    is in memory at a time, and other tasks run between chunks. ``puts_closings``: closed positions are
-    written, too; none of these may be there."""
+    is in memory at a time, and other tasks run between chunks. ``puts_closings``: closings are written, too;
+    none of them may be stored already."""
     # The last key of a chunk may continue in the next one: it is written once all of it is folded.
     open_key: PositionKey | None = None
     folded: dict[PositionKey, WalletPosition] = {}

@@ -1,6 +1,6 @@
 """Follows the chain: missing blocks in wide spans, then every new block; recovers from any error. Finds
 where the followed chain and the node's chain fork. Reads launches and pools from before the first full
-block: later trades happen there, too."""
+block, too: later blocks trade in these pools."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ from roundtrip.venues import LISTINGS, launchpad
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
-_BATCH_SIZE = 128
+_HEADERS_AT_ONCE = 128
 
 
 class NodeBehind(NodeFault):
@@ -88,8 +88,8 @@ async def read_genesis_hash(node: RpcNode, chain_id: int) -> str:
 
 
 async def find_fork_point(node: RpcNode, kept: Sequence[BlockRef], first: int) -> ForkPoint:
-    """``kept``: followed blocks, oldest first; ``first``: the number of the first block that was ever
-    followed. Raises NodeFault."""
+    """Finds the newest of the followed blocks ``kept`` (oldest first) that the node has. ``first``: the
+    number of the first block that was ever followed. Raises NodeFault."""
     last = await _find_last_common(node, kept)
     number = first - 1 if last is None else last.number
     # Read both again in one batch: one wrong answer must not cause a rewind.
@@ -98,14 +98,14 @@ async def find_fork_point(node: RpcNode, kept: Sequence[BlockRef], first: int) -
         raise NodeLied(f"the node contradicts itself about block {number}")
     if after is not None and last is not None and after[1] != last.hash:
         raise NodeLied(f"the node's block {number + 1} does not follow its block {number}")
-    if after is not None and any(block.hash == after[0].hash for block in kept[-_BATCH_SIZE:]):
+    if after is not None and any(block.hash == after[0].hash for block in kept[-_HEADERS_AT_ONCE:]):
         raise NodeLied(f"the node contradicts itself about block {number + 1}")
     return ForkPoint(last, after is not None)
 
 
 async def _find_last_common(node: RpcNode, kept: Sequence[BlockRef]) -> BlockRef | None:
-    for end in range(len(kept), 0, -_BATCH_SIZE):
-        chunk = kept[max(0, end - _BATCH_SIZE) : end]
+    for end in range(len(kept), 0, -_HEADERS_AT_ONCE):
+        chunk = kept[max(0, end - _HEADERS_AT_ONCE) : end]
         # Having none of them is no error: the node's chain may be shorter. Every node has block 0.
         _, *refs = await read_refs(node, [0, *(block.number for block in chunk)])
         for block, ref in zip(reversed(chunk), reversed(refs), strict=True):
@@ -398,6 +398,7 @@ class Sync:
         """Appends the blocks that follow block ``at``, up to the head."""
         node, feed = self._following.node, self._following.feed
         newest_s, before_s = await self._newest_s(at), at.timestamp_s
+        # With a least time between reads, blocks that come during this read wait for the next one.
         newest_now = feed.newest()
         until = (lambda: newest_now) if self._following.every_s else feed.newest
         stream = spans(node, at.number + 1, until, self._width, _IN_FLIGHT, at.hash)

@@ -54,7 +54,7 @@ async def ranges(
 
     A range that fails is requested again in two halves, after a wait unless the node refused it as too much.
     Raises the NodeFault (or ServiceFull) when a single block failed MAX_TRIES times in a row; ServiceFull at
-    once when the day's calls are spent; HistoryPruned at once. The caller closes it
+    once when the day's calls are spent; HistoryPruned and BlockTooLarge at once. The caller closes it
     (``contextlib.aclosing``), which cancels every request under way.
     """
     ahead: deque[_Range[R]] = deque()
@@ -76,18 +76,18 @@ async def ranges(
             # A range that was yielded, or failed, left its place: so the first one is always under way.
             for part in waiting[: in_flight - (len(ahead) - len(waiting))]:
                 part.task = asyncio.create_task(read_timed(part), name=f"range {part.first}")
-            head = ahead[0]
-            assert head.task is not None
+            oldest = ahead[0]
+            assert oldest.task is not None
             try:
-                result = await head.task
+                result = await oldest.task
             except (NodeFault, ServiceFull) as fault:
                 ahead.popleft()
                 failures += 1
-                _narrow(width, head.blocks(), fault)
-                if _is_hopeless(fault) or head.tries == MAX_TRIES - 1:
+                _narrow(width, oldest.blocks(), fault)
+                if _is_hopeless(fault) or oldest.tries == MAX_TRIES - 1:
                     raise
-                ahead.extendleft(reversed(head.halves()))
-                if not (isinstance(fault, NodeFault) and asks_too_much(fault) and head.blocks() > 1):
+                ahead.extendleft(reversed(oldest.halves()))
+                if not (isinstance(fault, NodeFault) and asks_too_much(fault) and oldest.blocks() > 1):
                     await wait(max(_wait_s(failures), fault.retry_after_s or 0))
                 continue
             ahead.popleft()

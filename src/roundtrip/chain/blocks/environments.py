@@ -1,4 +1,4 @@
-"""The wallets and blocks of probes: they differ like those of real users, and are drawn for each check."""
+"""Draws the wallets and blocks of probes anew for each check. They differ like those of real users."""
 
 from typing import Any
 
@@ -10,7 +10,8 @@ from roundtrip.venues.abi import keccak
 
 
 def draw(entropy: bytes, head: ChainHead, policy: Policy) -> tuple[Environment, ...]:
-    """Draws two wallets in two possible next blocks; neither can be told apart from a real buyer."""
+    """Draws two wallets that look like real buyers, each with a possible next block. ``entropy``: equal bytes
+    draw equal wallets."""
 
     def draw_bytes(label: str) -> bytes:
         return keccak(entropy + label.encode())

@@ -150,7 +150,8 @@ class Subscription:
 @dataclass(frozen=True, slots=True)
 class FeedTimeouts:
     """The feed's waits. ``guard_s``: between polls while the websocket works. ``lag_s``: how far the
-    websocket may be behind such a poll. ``silence_s``: for a head. ``answer_s``: to connect and subscribe."""
+    websocket may be behind such a poll. ``silence_s``: for its next head. ``answer_s``: to connect and
+    subscribe. ``first_wait_s``, ``longest_wait_s``: before it connects again."""
 
     guard_s: float = 5.0
     lag_s: float = 1.0
@@ -183,6 +184,7 @@ class _RemovedLog(msgspec.Struct, rename="camel"):
 
 
 _HEADS, _LOGS = 0, 1
+"""The kinds of subscriptions, and the ids of their requests: the places of the calls in ``_connect``."""
 
 
 class Feed:

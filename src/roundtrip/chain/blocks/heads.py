@@ -104,13 +104,13 @@ class Heads:
     """Follows the chain's head. ``current`` never waits for the node.
 
     ``market_age_s``: how old the eth price may be. ``stale_s``: how long after the node's last answer
-    ``current`` still returns the head. ``patience_s``: how long after the last answer a lower head is
-    ignored. One of several nodes may be behind; a head that stays lower for longer is a reorganisation, or
-    from the only node left. ``dialect``: of the node's simulations, where it is known; None: the node is
-    probed until it is. ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped
-    following the chain; so has a node whose newest block stays the same for as long. ``idle_s``: the interval
-    of polls while no request comes; None: as in a busy service. ``note_data_fee``: takes the fee for data,
-    each time that it was measured.
+    ``current`` still returns the head, unless a read has no answer for _SILENT_S. ``patience_s``: how long
+    after the last answer a lower head is ignored. One of several nodes may be behind; a head that stays lower
+    for longer is a reorganisation, or from the only node left. ``dialect``: of the node's simulations, where
+    it is known; None: the node is probed until it is. ``oldest_s``: a node whose newest block is older, by
+    the clock ``wall``, has stopped following the chain; so has a node whose newest block stays the same for
+    as long. ``idle_s``: the interval of polls while no request comes; None: as in a busy service.
+    ``note_data_fee``: takes the fee for data, each time that it was measured.
     """
 
     def __init__(
@@ -250,7 +250,8 @@ class Heads:
                 log.exception("reading the newest block failed")
 
     async def refresh(self) -> ChainHead:
-        """Asks the node once. Raises NodeFault when the node is on a different chain or gives no header.
+        """Asks the node once. Raises NodeFault when the node is on a different chain, gives no header, or has
+        stopped following the chain.
 
         The request begins after this call; concurrent callers share the next request.
         """
@@ -305,8 +306,8 @@ class Heads:
         return self._head
 
     async def _learn_dialect(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
-        """The dialect of the node's simulations, with the fee for data as it was lately; None while probing
-        fails."""
+        """The dialect of the node's simulations, with the fee for data as it was lately; None: no probe has
+        succeeded yet."""
         if self._clock() - self._probed_s < self._probe_age_s():
             return self._dialect
         self._probed_s = self._clock()

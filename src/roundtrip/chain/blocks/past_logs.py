@@ -93,8 +93,8 @@ async def read_past(node: RpcNode, log_filter: LogFilter, first: int, last: int)
     _check_filter(placed, log_filter, first, last)
     _check_order(placed)
     blocks = [tuple(block_logs) for _, block_logs in groupby(placed, lambda log: log.number)]
-    untimed = [(block_logs[0].number, block_logs[0].block_hash, block_logs[0].at_s) for block_logs in blocks]
-    refs = await _with_times(node, untimed, end[0])
+    places = [(block_logs[0].number, block_logs[0].block_hash, block_logs[0].at_s) for block_logs in blocks]
+    refs = await _with_times(node, places, end[0])
     return LogRange(end[0], tuple(map(PastBlock, refs, blocks)))
 
 
@@ -151,7 +151,8 @@ def _check_order(placed: Sequence[PastLog]) -> None:
 async def _with_times(
     node: RpcNode, blocks: Sequence[tuple[int, str, int | None]], end: BlockRef
 ) -> list[BlockRef]:
-    """The blocks with their times, read from headers where the logs do not hold them."""
+    """The blocks with their times, read from headers where the logs do not hold them. ``blocks``: number,
+    hash, and time or None. ``end``: the range's last block."""
     untimed = [number for number, _, at_s in blocks if at_s is None and number != end.number]
     headers = {end.number: end}
     for start in range(0, len(untimed), _HEADERS_AT_ONCE):

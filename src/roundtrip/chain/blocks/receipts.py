@@ -1,7 +1,7 @@
 """Reads a block by its transactions' receipts, because its logs exceed one answer of the node.
 
-A receipt holds the logs of its transaction, and a batch of one receipt is the smallest request, so any block
-can be read. The result is checked as a span is (``spans``).
+A receipt holds the logs of its transaction, and a batch of one receipt is the smallest request, so nearly any
+block can be read. The result is checked as a span is (``spans``).
 """
 
 from collections.abc import Sequence

@@ -50,7 +50,7 @@ class SpanRefused(NodeFault):
 
 
 class BlockTooLarge(NodeFault):
-    """A single block exceeds what is ever read."""
+    """A single block has more logs than this service reads."""
 
 
 class HistoryPruned(NodeFault):
@@ -58,7 +58,8 @@ class HistoryPruned(NodeFault):
 
 
 class SpanTx(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a transaction that are read here, as ``0x`` hex in lower case."""
+    """The fields of a transaction that are read here, as ``0x`` hex; in a ``BlockRead`` hash and addresses
+    are in lower case."""
 
     hash: Word
     sender: HexAddress = msgspec.field(name="from")

@@ -69,9 +69,9 @@ class WitnessBlock(NodeHeader):
 async def read_witnessed(
     node: RpcNode, number: int, edge: int, high: BlockRef, deciding: Sequence[RpcCall]
 ) -> tuple[WitnessBlock, list[Answer]]:
-    """Reads the block ``number``, near ``edge``, and repeats the calls ``deciding`` in one trip with the
-    check that the node has the state at the end of ``edge`` and that ``high`` is still in the chain. Raises
-    NodeFault where a check fails, NoArchive where the node does not have that state."""
+    """Reads the block ``number``, near the block ``edge``, and repeats the calls ``deciding`` in one trip
+    with the check that the node has the state at the end of ``edge`` and that ``high`` is still in the chain.
+    Raises NodeFault where a check fails, NoArchive where the node does not have that state."""
     nearby = range(max(edge - BEFORE + 1, 0), min(edge + AFTER, high.number) + 1)
     blocks = read_blocks(await node.batch([block_call(near, True) for near in nearby]), nearby.start)
     block = blocks[number - nearby.start]

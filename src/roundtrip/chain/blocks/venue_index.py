@@ -30,9 +30,9 @@ READ_AGAIN_BLOCKS = 64
 
 
 class ListedVenues(NamedTuple):
-    """A token's venues by the logs that this process has read, oldest first. ``others``: by place, what its
-    pools against a quote that is no money are against. ``complete_from``: every pool since that block is
-    among these; None: one may be missing."""
+    """A token's venues by the logs that this process has read, oldest first. ``others``: its pools whose
+    quote is no money, MAX_OTHERS_COUNTED at most: the quote by the pool's address or id. ``complete_from``:
+    every pool against money since that block is among these; None: one may be missing."""
 
     venues: tuple[Venue, ...] = ()
     others: Mapping[str, Address] = MappingProxyType({})
@@ -146,7 +146,7 @@ class VenueIndex:
         if token in (self._contracts.weth, self._contracts.usdg):
             return
         if not venue.is_paid_in_money(self._venues.get(token, ())):
-            self._count(token, venue)
+            self._note_other(token, venue)
             return
         venues = self._venues.setdefault(token, [])
         if venue in venues:
@@ -163,7 +163,7 @@ class VenueIndex:
             self._crowded.discard(forgotten)
             self._forgot = True
 
-    def _count(self, token: Address, venue: Venue) -> None:
+    def _note_other(self, token: Address, venue: Venue) -> None:
         seen = self._others.setdefault(token, {})
         if len(seen) < MAX_OTHERS_COUNTED:
             seen[venue.at() or ""] = venue.quote_address

@@ -130,7 +130,7 @@ class HoldingTrade:
     back_raw: int
 
     def pays_less(self, other: "HoldingTrade", by_bps: int) -> bool:
-        """Whether the price here is lower than there, by more than ``by_bps``."""
+        """Whether its price is lower than the other's, by more than ``by_bps``."""
         return self.back_raw * other.sold_raw * BPS < other.back_raw * self.sold_raw * (BPS - by_bps)
 
 

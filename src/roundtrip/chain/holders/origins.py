@@ -130,7 +130,8 @@ async def _confirm(node: RpcNode, wallet: Address, first: int | None, high: Bloc
 
 
 def _funder(block: WitnessBlock, wallet: Address) -> Address | None:
-    """As the sync decides it: the wallet's first transaction or credit counts."""
+    """Who sent the wallet its first eth in the block, decided as the sync does: its first transaction or
+    credit counts. None: that is no plain transfer to it."""
     for tx in block.transactions:
         sender, to = Address(tx.sender.lower()), (tx.to or "").lower()
         if sender == wallet:

@@ -40,7 +40,7 @@ class PinnedHolder:
     later_raw: tuple[int | None, ...]
 
     def at(self, delay_s: int, policy: Policy) -> int | None:
-        """The balance that long after the buy."""
+        """The balance ``delay_s`` seconds after the buy, which must be a delay of the policy."""
         return self.later_raw[_delays_s(policy).index(delay_s)]
 
 
@@ -118,7 +118,7 @@ def plan_sells(sell: OwnerProbeSell, holders: Iterable[PinnedHolder]) -> tuple[P
 
 
 def _sell_start(held_raw: int, own_raw: int) -> SellStart:
-    """What a holder sells, the amount of the check's own wallet or all he has, and what he keeps."""
+    """What a holder sells, as much as the check's own wallet or all it has, and what it keeps."""
     amount_raw = min(held_raw, own_raw)
     return SellStart(0, amount_raw, 0, prior_raw=held_raw - amount_raw)
 

@@ -117,7 +117,7 @@ class TokenLogReader:
         self.transfers = self.unreadable = 0
         self._wallets: dict[str, Address] = {}
         self._words: list[str] = []
-        """To be checked."""
+        """Hex of the logs taken now, for ``_check_words``."""
         self._previous = UnverifiedBlockLog("", (), "", "", "", "", "", "")
         self._log_index = self._tx_index = -1
 
@@ -183,7 +183,7 @@ class TokenLogReader:
         self._log_index = self._tx_index = -1
 
     def _continue_block(self, raw: UnverifiedBlockLog) -> None:
-        """Of two answers, possibly from two nodes, one may lack the time."""
+        """Checks another log of the block. Of two answers, possibly from two nodes, one may lack the time."""
         block, timestamp = self.blocks[-1], raw.block_timestamp
         at_s = None if timestamp is None else int(timestamp, 16)
         if raw.block_hash != block.hash or not (None in (at_s, block.at_s) or at_s == block.at_s):

@@ -1,13 +1,13 @@
 """Reads every transfer of one token, and the trades at its venues, in wide ranges and without their blocks.
 
-The node's answer is checked against itself, as in ``past_logs``: every log is of a contract and a kind that
-were requested, of a block in the range, and none is removed; blocks ascend, and so do a block's logs and
+The node's answer is checked against itself, as in ``blocks/past_logs``: every log is of a requested contract
+and kind, of a block in the range, and none is removed; blocks ascend, and so do a block's logs and
 their transactions; a block has one hash and one time, and times do not fall. The range's first and last block
 are requested in the same batch: a node that has not reached the range, or is on another fork there, does not
 pass for one with an empty range.
 
-As there, omitted or invented logs cannot be detected. Wallets' balances are read from the token itself, and
-the answer reports where they differ."""
+Omitted or invented logs cannot be detected. So wallets' balances are read from the token itself, too, and the
+service's answer says where they differ."""
 
 import asyncio
 import contextlib
@@ -236,7 +236,7 @@ async def _explain_refusal(
 
 
 def _are_logs_available(answer: msgspec.Raw | RpcError) -> bool | None:
-    """Whether the node has the logs of the block, False: they are pruned; None: it does not say."""
+    """Whether the node has the logs of the block. False: they are pruned; None: it does not say."""
     if isinstance(answer, RpcError):
         return False if concern(answer) == "pruned" else None
     try:

@@ -31,8 +31,9 @@ class CountedTrades(NamedTuple):
 async def venue_trades(
     node: RpcNode, sources: LogSources, venues: Sequence[str], first: int, last: int, width: Width
 ) -> AsyncGenerator[CountedTrades]:
-    """Reads the blocks ``first`` to ``last`` in consecutive ranges, as ``ranges`` requests them. Raises as
-    ``ranges``, and HistoryPruned, BlockTooLarge. Close it with ``contextlib.aclosing``."""
+    """Counts the trades of blocks ``first`` to ``last`` in consecutive ranges, as ``ranges`` requests them.
+    ``venues``: those to count, as in ``sources.venues``. Raises as ``ranges``. Close it with
+    ``contextlib.aclosing``."""
 
     async def read(low: int, high: int) -> CountedTrades:
         return await _read(node, sources, venues, low, high)

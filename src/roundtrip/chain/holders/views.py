@@ -173,7 +173,8 @@ async def had_before(
 ) -> dict[Address, bool | None]:
     """Whether a wallet had a nonce or a balance before the block. None: could not be found out, as with a
     node without that state. A node that answers zeros instead does so for ``rich``, too: an account known to
-    have had eth ever since. Raises ServiceFull."""
+    have had eth at all these blocks. Raises ServiceFull."""
+    # Four calls for each pair: nonce and balance of the wallet, and of ``rich``.
     groups = _chunk(list(pairs), CALLS_A_BATCH // 4)
     batches = []
     for group in groups:

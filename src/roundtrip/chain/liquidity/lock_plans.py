@@ -23,8 +23,9 @@ MAX_FUNCTIONS = 16
 MAX_ACTORS = 4
 _MAX_VARIANTS = 12
 _MAX_TIMES = 4
+"""Tried of a position: functions, accounts, choices of a function's arguments, times."""
 _LOCK_IDS = range(4)
-"""Numbers that a locker of its own count may have given to one of its first locks."""
+"""The first numbers of a locker that numbers its locks itself."""
 _CALL_GAS, _READ_GAS = 500_000, 200_000
 _CALLS_A_BLOCK = 24
 _FOREVER_S = 100 * 365 * 86_400
@@ -40,7 +41,8 @@ TIME_VIEWS = (
 """Views of usual lockers, by the NFT's number, or by its manager and its number."""
 OWNER = "0x8da5cb5b"
 UPGRADE = "an upgrade of the contract's code"
-"""A withdrawal's function, where new code can do anything as the contract."""
+"""Stands for a withdrawal's function where somebody can replace the contract's code: new code can do anything
+as the contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +124,18 @@ def read_end(answers: Sequence[bytes | None], locker: KnownLocker) -> int | None
 
 
 def is_for_ever(end_s: int, now_s: int) -> bool:
-    """Whether nobody lives to see the time."""
+    """Whether the time is more than a hundred years away."""
     return end_s > now_s + _FOREVER_S
 
 
 def lock_ids_in(answers: Sequence[bytes | None], position: Position) -> tuple[int, ...]:
     """Small numbers beside this position in the answers to ``view_calls``: one may be its lock's."""
-    words = [word for found in _own_words(answers, position) for word in found if word < _MIN_TIME]
+    words = [word for own in _own_words(answers, position) for word in own if word < _MIN_TIME]
     return tuple(dict.fromkeys(word for word in words if word != position.number))[:_MAX_LOCK_IDS]
 
 
 _MAX_LOCK_IDS, _MIN_TIME = 2, 10**9
+"""A time of a lock is later, in seconds since 1970 (2001)."""
 
 
 def _own_words(answers: Sequence[bytes | None], position: Position) -> Iterator[tuple[int, ...]]:
@@ -146,9 +149,9 @@ def _own_words(answers: Sequence[bytes | None], position: Position) -> Iterator[
 
 
 def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
-    """The words that may be addresses, in order."""
-    found = (Address(f"0x{word:040x}") for word in words if 2**120 <= word < 2**160)
-    return tuple(dict.fromkeys(found))
+    """The words that may be addresses, in order. Smaller words are taken for amounts."""
+    addresses = (Address(f"0x{word:040x}") for word in words if 2**120 <= word < 2**160)
+    return tuple(dict.fromkeys(addresses))
 
 
 # --- plans ------------------------------------------------------------------------------------------
@@ -157,17 +160,19 @@ def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
 def count_calls(held: HeldByContract, environment: Environment, waits: int) -> int:
     """How many calls the trials of a position take; ``waits``: of ``waiting_plan``."""
     actors = len(held.actors)
+    # ``now_plan`` of each account and, twice, of several together; ``waiting_plan`` of each.
     passes = actors + 2 * actors * (actors > 1) + actors * (1 + waits)
     first = held.actors[:1]
     functions = held.functions[:MAX_FUNCTIONS]
-    return passes * sum(len(_datas(held, one, actor, environment)) for one in functions for actor in first)
+    return passes * sum(len(_datas(held, f, actor, environment)) for f in functions for actor in first)
 
 
 def now_plan(
     held: HeldByContract, actors: Sequence[Address], environment: Environment, contracts: Contracts
 ) -> Plan:
-    """Every function as each of these accounts, of several accounts twice: one call may give the right to
-    another. A call that reverts changes nothing. Before them each account tries to move the NFT itself."""
+    """Every function as each of these accounts, twice where these are several or the position's only one: one
+    call may give the right to another. A call that reverts changes nothing. Before them each account tries to
+    move the NFT itself."""
     once, first = [], []
     for n, actor in enumerate(actors):
         once += [
@@ -345,7 +350,7 @@ def _read_taking(
     step, prepared = steps[place], steps[: place + 1]
     selector = step.label.partition("-")[0]
     name = next((f.name for f in held.functions if f.selector == selector), "its transfer")
-    return TakenOut(Withdrawal(step.sender, name), tuple((one.sender, one.call) for one in prepared), at_s)
+    return TakenOut(Withdrawal(step.sender, name), tuple((s.sender, s.call) for s in prepared), at_s)
 
 
 def _names(held: HeldByContract, result: StepResult) -> bool:

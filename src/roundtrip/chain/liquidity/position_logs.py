@@ -19,6 +19,7 @@ from roundtrip.venues.positions import manager_of
 
 MAX_LOGS = 5000
 _APPROVAL_FOR_ALL = "0x17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31"
+"""ApprovalForAll(address,address,bool)."""
 MAX_RECEIPTS = 50
 """Transactions that minted v3 positions, of which the NFTs' numbers are read: the largest."""
 
@@ -58,7 +59,7 @@ def read_operators(answer: msgspec.Raw | RpcError) -> tuple[Address, ...] | None
     for log in logs:
         decoded = log.decode()
         may_move[abi.topic_address(decoded.topics, 2)] = bool(abi.uint_at(decoded.data, 0))
-    return None if None in may_move else tuple(one for one, may in may_move.items() if may and one)
+    return None if None in may_move else tuple(who for who, may in may_move.items() if may and who)
 
 
 def transaction_call(tx_hash: str) -> RpcCall:
@@ -117,7 +118,8 @@ def receipt_call(tx_hash: str) -> RpcCall:
 def read_numbers(
     answers: Sequence[msgspec.Raw | RpcError], venue: Venue, contracts: Contracts
 ) -> Mapping[Key, tuple[int, ...]]:
-    """The NFTs' numbers, by the key of the one position that the pool has of the manager for all of them."""
+    """The NFTs' numbers, by the key of the manager's position in the pool: it has one for all NFTs with the
+    same ticks."""
     numbers: dict[Key, dict[int, None]] = {}
     manager = manager_of(venue, contracts)
     for answer in answers:
@@ -138,7 +140,7 @@ def read_numbers(
                     key = (manager, 0, minted.tick_lower, minted.tick_upper)
                     numbers.setdefault(key, {})[numbered.number] = None
                 minted = None
-    return {key: tuple(found) for key, found in numbers.items()}
+    return {key: tuple(nfts) for key, nfts in numbers.items()}
 
 
 def fold_positions(
@@ -161,11 +163,11 @@ def fold_positions(
         if moved is not None:
             key = (moved.owner, moved.number, moved.tick_lower, moved.tick_upper)
             left[key] = left.get(key, 0) + moved.liquidity_delta
-    found: list[Position] = []
+    folded: list[Position] = []
     for (owner, number, lower, upper), liquidity in left.items():
         if liquidity <= 0:
             continue
         holder = None if owner == manager else owner
         nfts = numbers.get((owner, number, lower, upper), ()) or (number,)
-        found += [Position(owner, nft, lower, upper, liquidity, holder) for nft in nfts]
-    return tuple(sorted(found, key=lambda one: -one.liquidity))
+        folded += [Position(owner, nft, lower, upper, liquidity, holder) for nft in nfts]
+    return tuple(sorted(folded, key=lambda position: -position.liquidity))

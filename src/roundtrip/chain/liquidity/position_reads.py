@@ -16,7 +16,7 @@ from roundtrip.venues.base import Call, Contracts
 from roundtrip.venues.positions import PoolState, PositionState
 
 _READ_GAS = 40_000_000
-"""Below the bound that nodes set for a call; a position's reads take some 40,000."""
+"""Below the bound that nodes set for a call, for all positions of a pool; each takes some 40,000."""
 _VIEWS_GAS = 3_000_000
 
 
@@ -67,7 +67,7 @@ def views_call(calls: Sequence[Call], contracts: Contracts, pinned: BlockRef) ->
 
 
 def read_many(answer: msgspec.Raw | RpcError, count: int) -> tuple[bytes | None, ...] | None:
-    """The answers of a call of many; None: it failed as a whole."""
+    """The answers to the calls within one multicall; None: it failed as a whole."""
     if isinstance(answer, RpcError):
         return None
     try:

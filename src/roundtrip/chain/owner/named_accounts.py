@@ -25,6 +25,7 @@ _MIN_ADDRESS = 2**120
 """Smaller numbers are taken for amounts. One address in 2**40 is as small."""
 _MAX_HASHES = 32
 _MAX_LOGS = 100
+"""Logs that are read at each end of a list."""
 _RECENT_BLOCKS = 10_000
 """A range that nodes with a limit still serve."""
 _PUSH1, _PUSH20, _PUSH32 = 0x60, 0x73, 0x7F
@@ -40,9 +41,7 @@ ROLE_TOPICS = (
 """RoleGranted(bytes32,address,address), OwnershipTransferred(address,address), Rely(address), and a call of
 rely(address) in the log of a contract with wards."""
 _APPROVAL_TOPIC = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
-_EVERY_HOLDERS = frozenset(
-    {TRANSFER_TOPIC, _APPROVAL_TOPIC, PROXY_ADMIN_SLOT, IMPLEMENTATION_SLOT, BEACON_SLOT}
-)
+_LEFT_OUT = frozenset({TRANSFER_TOPIC, _APPROVAL_TOPIC, PROXY_ADMIN_SLOT, IMPLEMENTATION_SLOT, BEACON_SLOT})
 
 
 # --- code ------------------------------------------------------------------------------------------
@@ -57,10 +56,10 @@ def find_in_code(code: bytes) -> tuple[Address, ...]:
 
 
 def find_hashes(code: bytes) -> tuple[str, ...]:
-    """The constants of 32 bytes that look like hashes: first topics of events, but for transfers and
-    approvals, and slots of its own choice."""
+    """The constants of 32 bytes that look like hashes: they may be first topics of events, or slots that the
+    code chose. Left out are the topics of transfers and approvals, and the slots of EIP-1967."""
     words = [f"0x{value:064x}" for size, value in _constants(code) if size == abi.WORD]
-    hashes = [word for word in words if word not in _EVERY_HOLDERS and _looks_hashed(bytes.fromhex(word[2:]))]
+    hashes = [word for word in words if word not in _LEFT_OUT and _looks_hashed(bytes.fromhex(word[2:]))]
     return tuple(dict.fromkeys(hashes))[:_MAX_HASHES]
 
 
@@ -130,7 +129,7 @@ def is_proxy(result: StepResult) -> bool:
 
 
 def _unpack(word: int) -> Iterator[int]:
-    """What may be an address in a slot that holds small values beside it."""
+    """What may be an address in a slot, alone or with small values beside it."""
     size = (word.bit_length() + 7) // 8
     if size <= 20:
         yield word
@@ -213,7 +212,7 @@ def find_in_logs(recent: LogAnswers, whole: LogAnswers, head: BlockRef) -> Event
 
 
 def _in_log(log: UnverifiedLog, which: Literal["first", "all"]) -> Iterator[Address | None]:
-    """The addresses in a log's topics, or also in its data."""
+    """The addresses in a log's topics; with ``all``, or where it has no further topic, also in its data."""
     words = [int(topic, 16) for topic in log.topics[1:]]
     if which == "all" or len(log.topics) == 1:
         data = bytes.fromhex(log.data.removeprefix("0x"))[: 16 * abi.WORD]

@@ -28,6 +28,7 @@ _RISING = (
 As many as an ordinary block has room for."""
 _FALLING = (10**18, 10**9, 10**6, 1000, 10, 1)
 _BESIDE_ADDRESSES = (99, 10_000, 2**128)
+"""Numbers that are passed where a function takes an address, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ class CallData:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTry:
-    """A try and its plan. ``attempt`` None: the control, which calls only a view."""
+    """A try and its plan. ``attempt`` None: the control, which calls only a view. ``passed``: the calls in
+    order. ``stand_in``: the address of ``STAND_IN_CODE``, where the plan places it."""
 
     attempt: OwnerTry | None
     plan: Plan

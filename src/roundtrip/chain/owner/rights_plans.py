@@ -37,7 +37,7 @@ class ChosenAccounts:
 
 def choose(groups: GroupedAccounts, keyless: frozenset[Address]) -> ChosenAccounts:
     """At most ``MAX_ACCOUNTS`` accounts: the first of each group before any second, so that no group can
-    displace another. None of ``keyless``."""
+    displace another. None of ``keyless``, the addresses without a key."""
     actors: dict[Address, Actor] = {}
     columns = ([Actor(by, account) for account in accounts] for by, accounts in groups.items())
     for actor in chain.from_iterable(zip_longest(*columns)):

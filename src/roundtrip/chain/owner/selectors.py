@@ -49,8 +49,8 @@ class Function:
 
 def read(code: bytes, program: str = _PROGRAM, max_s: float = _MAX_S) -> tuple[Function, ...]:
     """Every function. Blocks for some tens of milliseconds, ``max_s`` at most. ``program``: reads the code
-    from its input, in a process of its own. Raises UnreadableCode, and
-    ArgumentsUnread where there was no time for the arguments."""
+    from its input, in a process of its own. Raises UnreadableCode, and ArgumentsUnread where there was no
+    time for the arguments."""
     try:
         process = subprocess.run(
             [sys.executable, "-I", "-c", program], input=code, capture_output=True, timeout=max_s

@@ -23,7 +23,9 @@ class _BasicBlock:
     start: int
     targets: set[int] = field(default_factory=set)
     reaches: bool = False
+    """Whether it has one of the instructions that are searched."""
     falls_through: bool = True
+    """Whether the next block may follow without a jump."""
 
 
 def find_changing(code: bytes, entries: Iterable[int]) -> frozenset[int]:

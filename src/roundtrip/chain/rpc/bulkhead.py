@@ -25,7 +25,8 @@ Lane = Literal["checks", "dear", "calls"]
 
 
 class HeldPlace(Protocol):
-    """What a run holds, and gives back while it waits for a lane."""
+    """The place of a run among the service's runs (``api/sharing/places``). Another run may have it while
+    this one waits for a lane."""
 
     def step_out(self) -> None: ...
 
@@ -41,6 +42,7 @@ _PROBE_S = 2.0
 _DEAR_GAS = 6_000_000
 """No ordinary trade uses half as much."""
 _DEAR_S, _MAX_DEAR = 3600.0, 10_000
+"""How long a token counts as dear, and how many dear and plain tokens are remembered."""
 _GAS_USED = re.compile(rb'"gasUsed":\s*"0x([0-9a-f]{6,16})"')
 _PROBE = (RpcCall("eth_chainId", []), RpcCall("eth_simulateV1", [{"blockStateCalls": [{}]}, "latest"]))
 
@@ -48,9 +50,9 @@ _PROBE = (RpcCall("eth_chainId", []), RpcCall("eth_simulateV1", [{"blockStateCal
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
     """The limits of one lane. ``places``: requests at the node at once. ``of_caller``: those of one caller.
-    ``of_token``: those about one token, whose gas use may not be known yet. ``waiting``: how many requests of
-    one caller may wait, for ``wait_s`` each. ``request_s``: the node time of one request in all. ``rests``:
-    whether a place that was held for long stays empty for as long again."""
+    ``of_token``: those about one token, once its gas use is known; before, it has one. ``waiting``: how many
+    requests of one caller may wait, for ``wait_s`` each. ``request_s``: the node time of all requests of one
+    call of this service. ``rests``: whether a place that was held for long stays empty for as long again."""
 
     places: int
     of_caller: int
@@ -62,7 +64,7 @@ class LaneLimits:
 
 
 def limits(check_places: int = 16, call_places: int = 2) -> Mapping[Lane, LaneLimits]:
-    """The limits of each lane: one caller holds at most half of the places."""
+    """The limits of each lane. One caller holds at most half of the places; ``dear`` has only one."""
     of_token = max(1, check_places // 4)
     return {
         "checks": LaneLimits(check_places, check_places // 2, of_token, 64, wait_s=15.0, request_s=20.0),
@@ -177,8 +179,8 @@ class Bulkhead:
 
     @contextlib.asynccontextmanager
     async def place(self, lane: Lane, caller: str, token: str | None = None) -> AsyncIterator[None]:
-        """Holds a place while the block runs. Raises ServiceFull (busy); it counts where the caller's own
-        requests hold the places."""
+        """Holds a place while the block of ``async with`` runs. Raises ServiceFull (busy), which counts as a
+        call of the caller where the caller's own requests hold the places or wait."""
         queue = self._lanes[lane]
         await self._enter(queue, caller, token)
         started_s = self._clock()
@@ -310,7 +312,7 @@ class BoundedNode:
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
     ) -> list[list[Answer] | NodeFault]:
-        """As ``Node.batches``. All of them share one place."""
+        """As ``Node.batches``. All share one place; in the lane ``dear`` they run one after another."""
         if not any(runs_code(calls) for calls in groups):
             return await self.node.batches(groups, meter)
         if self.lane == "dear":

@@ -145,7 +145,8 @@ class Meter:
 @dataclass(slots=True)
 class Budget:
     """The node calls that this process may make in a day. ``calls_per_day`` 0: no limit. ``code``,
-    ``message``: of the error that is raised when they are spent."""
+    ``message``: of the error that is raised when they are spent. ``spent``: those of ``day``, counted from
+    1970 in UTC."""
 
     calls_per_day: int = 0
     code: str = "budget_spent"
@@ -212,8 +213,8 @@ class Node:
     clock: Callable[[], float] = time.time
     measures: Measures = field(default_factory=Measures)
     data_fee: DataFee = NO_DATA_FEE
-    """Added to the gas limits of plain calls: what a call asks for is for its execution. Simulations add it
-    themselves."""
+    """Its gas is added to the gas limits of plain calls, which are for the execution alone. Plans of
+    simulations add it themselves."""
     patience_s: float = 0.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _has_waited: bool = field(default=False, init=False)

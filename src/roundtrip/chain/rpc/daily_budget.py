@@ -26,7 +26,7 @@ class BudgetedNode:
         timeout_s: float | None = None,
         budgeted: bool = True,
     ) -> list[Answer]:
-        """As ``Node.batch``, ``budgeted`` or not. Raises ServiceFull (budget_spent)."""
+        """As ``Node.batch``, ``budgeted`` or not. Raises ServiceFull with the code of the spent budget."""
         self.budget.spend(len(calls), self.clock())
         in_node_budget = (budgeted or self.counts_all) and not self.budget.calls_per_day
         return await self.node.batch(calls, meter, timeout_s, budgeted=in_node_budget)

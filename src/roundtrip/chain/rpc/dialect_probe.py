@@ -27,7 +27,7 @@ SENDER = Address("0x" + "7d" * 20)
 TELLER_CODE = "0x43600052426020525a60405260606000f3"
 """Returns NUMBER in the first word, TIMESTAMP in the second, GAS in the third."""
 TELLER_GAS = 21_039
-"""What a call of it uses: 21,000, eleven instructions and three words of memory."""
+"""What a call of it uses: 21,000, its instructions and three words of memory."""
 REVERTER_CODE = "0x7f" + "aa" * 32 + "60005260206000fd"
 """Reverts with 32 bytes of 0xaa."""
 REVERTED_WITH = "0x" + "aa" * 32
@@ -102,8 +102,8 @@ def number_call(pinned: BlockRef) -> RpcCall:
 
 def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef, base_fee_wei: int) -> ProbedDialect:
     """The dialect, from the answers to ``probe_call`` and ``number_call``. Raises NodeFault when the node
-    does not simulate, or when its simulations use other block numbers than the chain: deadlines in contracts
-    would be missed."""
+    does not simulate, or in no known dialect, or with too little gas, or when its simulations use other block
+    numbers than the chain: deadlines in contracts would be missed."""
     if isinstance(answer, RpcError):
         raise explain_no_simulation(answer).fault()
     if isinstance(on_chain, RpcError):

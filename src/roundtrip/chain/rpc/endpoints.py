@@ -23,11 +23,14 @@ _FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
 _MAX_RETRY_AFTER_S = 120.0
 _OTHER_CHAIN_S = _OTHER_DIALECT_S = 60.0
 _CHAIN_CHECKED_S = 30.0
+"""How long a checked chain id counts."""
 _BEHIND_S = 1.0
 _LACK_REMEMBERED_S = 600.0
 _BATCH_REMEMBERED_S = 600.0
 _MAX_SILENT = 3
+"""How often in a row another node answers first before that is a fault."""
 _LATENCIES, _FEWEST_LATENCIES = 64, 8
+"""How many of the last latencies are kept, and how many a hedge needs."""
 _MIN_HEDGE_S = 0.01
 
 
@@ -311,8 +314,8 @@ def choose(
     """The next node to ask, of those not yet ``asked``; None where none may be asked within ``within_s``.
 
     First come nodes that serve every method and are well, in configured order, so that one check stays with
-    one node; then resting nodes, the one whose rest ends first; then nodes that do not serve a method. A node
-    that is well is waited for before a resting one is asked.
+    one node; then resting nodes, the one whose rest ends first; then nodes that do not serve a method; last
+    those that asked to wait. A node that is well is waited for before a resting one is asked.
     """
     ranked: list[tuple[int, float, float, int]] = []
     for number, endpoint in enumerate(endpoints):
@@ -336,7 +339,8 @@ def _rank(endpoint: NodeEndpoint, methods: frozenset[str], now: Moment) -> int:
 
 
 def _preference(endpoint: NodeEndpoint, now: Moment) -> float:
-    """The lowest is preferred among equal ranks: nodes of this chain, and the rest that ends first."""
+    """The lowest is preferred among equal ranks and waits: nodes of this chain, and the rest that ends
+    first."""
     if endpoint.rests(now):
         return endpoint.rests_until_s
     return float(endpoint.other_chain)

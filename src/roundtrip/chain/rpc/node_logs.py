@@ -27,7 +27,7 @@ class UnverifiedLog(msgspec.Struct, rename="camel", gc=False):
 
 
 class UnverifiedBlockLog(UnverifiedLog):
-    """Also its place in the chain, as the node claims it."""
+    """A log with its place in the chain, as the node claims it."""
 
     block_number: str
     block_hash: str

@@ -61,7 +61,7 @@ from .request_race import (  # fmt: skip
 
 _ODD = "the node's answer could not be read"
 _PROBE_TRIPS, _PROBE_CALLS = 2, 3
-"""Of ``speaks``: the newest block, and then a simulation with a plain call."""
+"""What ``speaks`` sends: a read of the newest block, and then a simulation with a plain call."""
 log = structlog.get_logger(__name__)
 _MIN_TIMEOUT_S = 0.001
 
@@ -388,7 +388,7 @@ class NodePool:
     ) -> bool:
         """Whether the node gave this chain's id, now or lately. Raises _NotedFault when it gave
         another."""
-        is_told = False
+        is_this_chain = False
         for call, answer in zip([*runner.calls, *runner.guards], answers, strict=True):
             if call.method == "eth_chainId" and not isinstance(answer, RpcError):
                 chain_id = quantity(answer)
@@ -397,10 +397,10 @@ class NodePool:
                     fault = NodeFault(refusal.why, refusal.remedy)
                     endpoint.note_other_chain(fault.why, now, fault)
                     raise _NotedFault(fault)
-                is_told = True
-        if is_told:
+                is_this_chain = True
+        if is_this_chain:
             endpoint.note_chain(now)
-        return is_told or not runner.chain_due
+        return is_this_chain or not runner.chain_due
 
 
 class _CannotSimulate(Exception):

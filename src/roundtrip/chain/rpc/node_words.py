@@ -70,9 +70,9 @@ def secrets_in(url: str) -> tuple[str, ...]:
     parts = urlsplit(url)
     named = [parts.username, parts.password, *(value for _, value in parse_qsl(parts.query))]
     pieces = [*(parts.hostname or "").split("."), *parts.path.split("/")]
-    found = {piece for piece in named if piece and len(piece) >= _MIN_NAMED_SECRET}
-    found |= {piece for piece in pieces if _is_secret(piece)}
-    return tuple(sorted(found | {unquote(piece) for piece in found}, key=len, reverse=True))
+    secrets = {piece for piece in named if piece and len(piece) >= _MIN_NAMED_SECRET}
+    secrets |= {piece for piece in pieces if _is_secret(piece)}
+    return tuple(sorted(secrets | {unquote(piece) for piece in secrets}, key=len, reverse=True))
 
 
 def _is_secret(piece: str) -> bool:

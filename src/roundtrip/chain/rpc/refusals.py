@@ -29,7 +29,7 @@ class Refusal:
     remedy: str
 
     def fault(self) -> NodeFault:
-        """It as an exception."""
+        """The refusal as an exception."""
         return NodeFault(self.why, self.remedy)
 
 
@@ -108,8 +108,8 @@ def explain_other_chain(node_chain_id: int, chain_id: int) -> Refusal:
 
 
 def explain_unknown_form(revert: str, out_of_gas: str) -> Refusal:
-    """How the node simulates, where that is as no known node does. ``revert``, ``out_of_gas``: how such calls
-    came back."""
+    """The node's simulated calls fail as those of no known node. ``revert``, ``out_of_gas``: how a call that
+    reverts, and one that runs out of gas, came back."""
     seen = f"a revert came back with {revert}, out of gas with {out_of_gas}"
     return Refusal(f"the node's simulation errors have an unknown form ({seen})", _KNOWN_NODES)
 

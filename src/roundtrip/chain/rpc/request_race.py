@@ -16,6 +16,7 @@ from .errors import Concern, concern
 LIMITED = "the node limits our calls"
 _OK, _TOO_LARGE, _UNAVAILABLE = 200, 413, 503
 _LIMITING = (403, 429)
+"""HTTP statuses that are taken for a rate limit."""
 _HEAVY = frozenset({SIMULATES, "eth_getLogs"})
 
 

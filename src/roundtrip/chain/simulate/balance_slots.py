@@ -2,7 +2,7 @@
 and for tokens that a wallet is said to hold.
 
 A check sets balances of the money side only, never of the token under test. Where a token's balance is set
-(``holding_plans``), a wallet that really bought the token sells, too.
+(``holders/holding_plans``), a wallet that really bought the token sells, too.
 """
 
 from dataclasses import dataclass

@@ -23,7 +23,8 @@ TRANSFERS = ((0xA9059CBB, 68), (0x23B872DD, 100))
 """The selector and the bytes of calldata of transfer(address,uint256) and of
 transferFrom(address,address,uint256)."""
 MAX_STEPS = 24_000
-"""Of each call: some five times what a usual token takes. What is not reached then is not read."""
+"""Steps that are walked of each call: some five times what a usual token takes. What they do not reach is not
+read."""
 
 
 @lru_cache(maxsize=64)

@@ -67,10 +67,10 @@ _FOLDS: dict[int, Callable[[int, int], int]] = {
 _MAX_BLOCK = 256
 """Instructions that are walked without a look at the limit."""
 _BLOCK_STEPS, _VALUES_A_STEP = 8, 4
-"""How many steps a block counts beside its instructions, and how many values on the stack count one more: to
-keep its state takes as long."""
+"""The steps that a block counts beside its instructions, and the values on the stack that count as one step
+more: to keep the state takes as long."""
 
-_TOKENS = re.compile(
+_SCANNED = re.compile(
     rb"\x5b+|[\x00\x31\x32\x3a\x3f\x40\x56\xf3\xfd\xfe\xff]|"
     + b"|".join(b"\\x%02x.{0,%d}" % (_PUSH0 + size, size) for size in range(1, 33)),
     re.DOTALL,
@@ -84,12 +84,12 @@ def scan(code: bytes) -> tuple[frozenset[int], frozenset[int]]:
     targets: list[int] = []
     present: set[int] = set()
     reachable = True
-    for token in _TOKENS.finditer(code):
-        offset = token.start()
+    for match in _SCANNED.finditer(code):
+        offset = match.start()
         op = code[offset]
         if op == _JUMPDEST:
             reachable = True
-            targets.extend(range(offset, token.end()))
+            targets.extend(range(offset, match.end()))
         elif op in _ENDS:
             reachable = False
         elif reachable and op < _PUSH0:
@@ -106,8 +106,8 @@ _OPAQUE = frozenset(range(0x100)).difference(
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Instructions without a jump destination but at their start, as ``_decode`` returns them. ``end``: the
-    offset behind them."""
+    """Instructions, as ``_decode`` returns them, of which only the first may be a jump destination. ``end``:
+    the offset behind them."""
 
     instructions: tuple[tuple[int, int, int], ...]
     end: int
@@ -147,15 +147,17 @@ class CallWalk:
         self._code, self._targets, self._watch = code, targets, watch
         self._selector, self._calldata_bytes = selector, calldata_bytes
         self._kept = targets | {selector, selector << _SELECTOR_SHIFT}
+        """Constants that are not forgotten at a jump."""
         self._seen: set[tuple[int, tuple[int, ...]]] = set()
         self._reached: set[int] = set()
         self._pending: deque[tuple[int, tuple[int, ...]]] = deque()
         self._blocks: dict[int, _Block] = {}
         self._written: tuple[int, int] | None = None
+        """The word written last, as ``_read_write`` returns it; None: not known."""
 
     def run(self, most_steps: int) -> int:
-        """Walks all paths, or about ``most_steps`` of them: instructions, and more for what keeping the state
-        takes. Returns the number of steps."""
+        """Walks all paths, as far as about ``most_steps`` steps lead: one for each instruction, and more for
+        keeping the state. Returns the number of steps."""
         steps = 0
         self._visit(0, [])
         while self._pending and steps < most_steps:
@@ -169,8 +171,8 @@ class CallWalk:
         return steps
 
     def _visit(self, offset: int, stack: list[int]) -> None:
-        """Continues there later, unless the same state was there before. Forgets all constants but jump
-        targets and the selector: with counters, every turn of a loop would be a state of its own."""
+        """Continues at ``offset`` later, unless the same state was there before. Forgets all constants but
+        those kept: with counters, every turn of a loop would be a state of its own."""
         values = tuple([v if v < 0 or v in self._kept else UNKNOWN for v in stack])
         if (offset, values) not in self._seen:
             self._seen.add((offset, values))

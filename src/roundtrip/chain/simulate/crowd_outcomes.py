@@ -1,4 +1,4 @@
-"""Reads what the crowd met (``crowd_plans``) from balances and from the venue's own logs. Pure."""
+"""Reads the crowd's trades (``crowd_plans``) from balances and from the venue's own logs. Pure."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,8 +21,8 @@ _DECODER = msgspec.json.Decoder(list[UnverifiedLog])
 
 
 class VenueAmounts(msgspec.Struct, frozen=True):
-    """What the venue itself says of a trade: ``token_raw`` and ``quote_raw`` that it gave or took, and its
-    own fee, where each swap has another."""
+    """What the venue itself says of a trade: ``token_raw`` and ``quote_raw`` that it gave or took.
+    ``fee_pips``: of this swap, where the pool's fee is dynamic; else 0."""
 
     token_raw: int
     quote_raw: int
@@ -33,7 +33,7 @@ def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> Ve
     """The amounts of the last trade on this venue in the call's logs; None: its logs have none."""
     venue = place.venue
     at = venue.at()
-    found = None
+    last = None
     for raw in _DECODER.decode(result.logs):
         reader = place.file.SWAPS.get(raw.topics[0]) if raw.topics else None
         if reader is None:
@@ -44,18 +44,18 @@ def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> Ve
         if event is None or event.at != at:
             continue
         if isinstance(event, CurveTraded):
-            found = VenueAmounts(event.token_raw, event.quote_raw)
+            last = VenueAmounts(event.token_raw, event.quote_raw)
         elif isinstance(event, Swapped):
             amounts = abs(event.amount0), abs(event.amount1)
             token, quote = amounts if setting.token < venue.quote_address else amounts[::-1]
-            found = VenueAmounts(token, quote, (event.fee_pips or 0) if venue.dynamic_fee() else 0)
-    return found
+            last = VenueAmounts(token, quote, (event.fee_pips or 0) if venue.dynamic_fee() else 0)
+    return last
 
 
 @dataclass(frozen=True, slots=True)
 class MemberBuys:
-    """What a wallet's buys bring: ``given_raw`` by the venue, of which ``received_raw`` arrive. ``gas``: the
-    most of one buy."""
+    """What a wallet's buys bring: the venue gives ``given_raw`` of the token, and ``received_raw`` arrive.
+    ``gas``: the most that one buy used."""
 
     given_raw: int
     received_raw: int
@@ -100,19 +100,19 @@ def _amounts(trades: list[StepResult], trader: CrowdTrader) -> list[VenueAmounts
 
 
 def _pool_bps(buys: list[VenueAmounts], sells: list[VenueAmounts]) -> int:
-    """What the highest fees of both sides leave the pool of a round trip."""
+    """What a round trip pays to the pool, in bps, at the highest fee of its buys and of its sells."""
     left_pips = [PIPS - max((trade.fee_pips for trade in side), default=0) for side in (buys, sells)]
     return BPS - left_pips[0] * left_pips[1] * BPS // PIPS**2
 
 
 _ROUNDING_DIVISOR = 100
-"""A wallet that lacks less than this part of a planned sell lacks it by rounding."""
+"""A wallet that lacks less than one part in so many of its planned sells lacks it by rounding."""
 
 
 def read_trade(
     results: Results, trader: CrowdTrader, buys: MemberBuys, amounts_raw: list[int], measured: bool = False
 ) -> CrowdSale | RefusedCall | Missing | None:
-    """A wallet's buys and sells in company, of these amounts; of pieces all together. None where it had less
+    """A wallet's buys, and its sells of these amounts in company; pieces are added up. None where it had less
     than was planned with, so that its sell says nothing. ``measured``: the amounts are those that the same
     buys brought, so only the venue, or rounding, may have given less."""
     refused = _first_refusal(results, trader)
@@ -194,10 +194,10 @@ def read_attempts(
     came = venue_amounts(sell, trader.place, trader.setting)
     came_raw = 0 if came is None else min(raw, came.token_raw)
     if not main.given_raw and len(made) == 1:
-        # Alone it gets more than among others.
+        # Alone, a wallet's buys bring more than among others.
         held_raw = max(held_raw, left + came_raw)
     sold = max(held_raw - left, came_raw)
-    # What later sells took is not this one's.
+    # What later attempts sold does not count.
     sold = min(raw, sold) if len(made) > 1 else sold
     wallet = trader.wallet
     paid = trader.spent_raw(wallet.size_wei) + trader.spent_raw(wallet.again_wei)

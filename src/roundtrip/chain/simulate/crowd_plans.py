@@ -89,6 +89,7 @@ class CrowdTrader(msgspec.Struct, frozen=True):
         """The eth that it starts with: its buys, what it holds of other money, and its purse, or what ``gas``
         may cost where that is more. A node refuses a simulation in which one wallet cannot pay for gas."""
         wallet, environment = self.wallet, self.environment
+        # A swap to other money may cost twice the size (``_buy_steps``).
         margin = 2 if not self.place.pays_eth() else 1
         buys_wei = (wallet.size_wei + wallet.again_wei) * margin
         usdg_wei = wallet.purse_wei if wallet.usdg_raw else 0
@@ -285,8 +286,9 @@ def _token_read(trader: CrowdTrader) -> SimulatedStep:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sell that is tried ``after_s`` the last block of buys: the first that succeeds counts. ``gas``: its
-    limit; 0: that of the wallet's other sells. ``others_buy``: another wallet buys a little before it."""
+    """A sell that is tried ``after_s`` seconds after the last block of buys: the first that succeeds counts.
+    ``gas``: its limit; 0: that of the wallet's other sells. ``others_buy``: before it another wallet buys for
+    a little."""
 
     after_s: int
     raw: int
@@ -314,7 +316,7 @@ def isolated_plan(
 ) -> Plan:
     """Isolation round: one wallet buys and tries to sell; ``others`` buy after it, and also sell where
     ``others_sell``. Blocks and seconds are those of the crowd, with or without others, so that two such plans
-    differ in what their arguments differ in. No balance of the token is read before the last attempt: a read
+    differ only where their arguments do. No balance of the token is read before the last attempt: a read
     is a transaction, and a token may react to it."""
     reader, policy = environment.reader, setting.policy
     sweep = place.file.plan_sweep(setting.contracts, reader)
@@ -410,8 +412,8 @@ def company_trader(
 
 
 def company_attempts(member: Member, policy: Policy) -> tuple[Attempt, ...]:
-    """Soon, after an hour and after a day. Half of it once: others' buys may bring an honest cap below the
-    whole."""
+    """Sells soon, after an hour and after a day. After the hour only half: others' buys may bring an honest
+    cap below the whole."""
     whole_raw, half_raw = max(1, member.held_raw), max(1, member.held_raw // 2)
     return (
         Attempt(policy.later_s, whole_raw),
@@ -422,14 +424,14 @@ def company_attempts(member: Member, policy: Policy) -> tuple[Attempt, ...]:
 
 
 _SELL_BLOCKS = 8
-"""They end before the first attempt, which comes after ``later_s``."""
+"""Blocks for the sells of others, which end before the first attempt ``later_s`` after the buys."""
 
 
 def _sell_blocks(
     place: VenuePlace, setting: Setting, environment: Environment, others: tuple[Member, ...]
 ) -> list[PlannedBlock]:
-    """Sells of all the others: of each of the first in a block of its own, since some tokens allow one trade
-    a block, and of the rest in the last one. As many blocks where nobody sells."""
+    """All the others sell: each of the first in a block of its own, since some tokens allow one trade a
+    block, the rest in the last one. Where nobody sells, as many empty blocks."""
     blocks: list[list[SimulatedStep]] = [[] for _ in range(_SELL_BLOCKS)]
     for number, member in enumerate(others):
         plain = replace(member.wallet, way="usual", approves_all=False, share_bps=BPS)
@@ -443,5 +445,6 @@ def _sell_blocks(
 
 
 def plain_wallet(wallet: Address, nonce: int, size_wei: int, after_s: int) -> CrowdWallet:
-    """A wallet without any difference from the main one."""
+    """A wallet without the crowd's differences: it buys once, holds 0.05 eth beyond that and no other money,
+    pays no tip, and sells all by the usual route."""
     return CrowdWallet(wallet, nonce, size_wei, 0, 5 * 10**16, 0, 0, 0, False, after_s, BPS, "usual")

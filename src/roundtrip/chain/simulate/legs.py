@@ -30,6 +30,7 @@ from .balance_slots import BalanceSlot
 from .request import PlannedBlock, SimulatedStep
 
 GET_ETH_BALANCE = "0x4d2301cc"
+"""Multicall3.getEthBalance(address)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ def size_raw(size: Size, place: VenuePlace, setting: Setting, environment: Envir
 
 
 def cast(environment: Environment, part: str) -> Environment:
-    """The environment with new wallets for one part, so that a token that selects its victims by address
-    cannot be probed until it accepts one."""
+    """The environment with new wallets for the trade named ``part``: to pass, a token that selects its
+    victims by address would have to accept the wallets of every trade."""
 
     def wallet(address: Address) -> Address:
         return Address("0x" + abi.keccak(bytes.fromhex(address[2:]) + part.encode())[12:].hex())
@@ -80,7 +81,8 @@ def cast(environment: Environment, part: str) -> Environment:
 
 
 def late_s(environment: Environment, delay_s: int) -> int:
-    """How much later than the nominal delay this environment sells; it grows with the delay."""
+    """How much later than the nominal delay this environment sells: ``environment.late_s`` for every four
+    minutes of the delay, at least once."""
     return environment.late_s * max(1, delay_s // 240)
 
 
@@ -98,8 +100,8 @@ def sellable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
 
 
 def plannable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
-    """The amount that the probe's sells may ask for. Those all through the day ask for the day's smallest
-    balance: tokens that rebase have less or more at other times."""
+    """The amount that the probe's sells may ask for. Sells all through the day ask for the day's smallest
+    balance: of tokens that rebase a wallet has less or more at other times."""
     if probe.seller not in OVER_A_DAY:
         return sellable(bought, probe, policy)
     return min(bought.received_raw, *bought.held_later_raw, sellable(bought, probe, policy))
@@ -139,7 +141,8 @@ def exit_blocks(
     clear_first: bool = False,
 ) -> tuple[PlannedBlock, ...]:
     """The blocks after a buy: the buyer or another wallet sells the probe's share of ``held_raw`` on ``out``.
-    The approval has its own block, as in a real wallet. Other wallets buy on ``bought_on``.
+    The approval has its own block, as in a real wallet; with ``clear_first`` an approval of zero comes before
+    it. Other wallets buy on ``bought_on``.
 
     No token balance is read before the sell: the read is a transaction, and a token may react to its sender.
     """
@@ -177,11 +180,11 @@ def _add_other_buys(
     the launchpad's own code has no trap for that."""
     if not environment.company or place.venue.is_curve or slot_of(place.venue, setting):
         return block
-    round_raw, limit = (
+    whole_raw, limit = (
         quote_raw(size_wei(size, setting.policy), place.venue.quote, setting.market),
         setting.policy.company_gas_limit,
     )
-    half_raw = max(1, (round_raw or 0) // 2)
+    half_raw = max(1, (whole_raw or 0) // 2)
     others = (environment.receiver, cast(environment, "company").receiver)
     steps: list[SimulatedStep] = []
     for number, other in enumerate(others):
@@ -273,20 +276,20 @@ def little_less_steps(
 
 
 _LITTLE_LESS = 3
-"""Of a token that arrives short of every second amount, one in 16 checks meets it at all of them. With more,
-a token that uses as much gas as a wallet of the crowd has would spend a node's gas for a request."""
+"""A token may round so that every second amount arrives short: in one of 16 checks all four attempts do. More
+attempts of a token that uses a crowd wallet's gas limit would spend the gas that a node gives one request."""
 
 
 def nearly_all_amounts(held_raw: int, policy: Policy) -> list[list[int]]:
-    """The amounts of each round of a probe of nearly all, the largest first. Each round has others: where the
-    token rounds, it depends on the amount, too, whether it arrives short."""
+    """The amounts of each round of a probe of nearly all, the largest first. Each round has other amounts:
+    the amount decides, too, whether a token that rounds arrives short."""
     shares_bps = (*policy.nearly_bps, policy.half_bps)
     rounds = []
     for number in range(policy.nearly_rounds):
         less_raw = number * held_raw // _NEARLY_APART
         amounts = [held_raw - (less_raw or policy.nearly_kept_raw)]
         if number == 1 and held_raw > WEI_PER_ETH:
-            # Some tokens sell whole ones only, and nearly all have as many decimals as eth.
+            # Some tokens can be sold in whole units only, and nearly all tokens have 18 decimals.
             amounts = [held_raw - held_raw % WEI_PER_ETH]
         amounts += [held_raw * bps // BPS - less_raw for bps in shares_bps]
         rounds.append(sorted({raw for raw in amounts if raw > 0}, reverse=True) or [held_raw])
@@ -294,14 +297,14 @@ def nearly_all_amounts(held_raw: int, policy: Policy) -> list[list[int]]:
 
 
 _NEARLY_APART = 10_007
-"""The amounts of two rounds differ by so small a part of all."""
+"""The amounts of two rounds differ by one part in so many of the whole."""
 
 
 def _sales_over_day(
     place: VenuePlace, setting: Setting, environment: Environment, probe: Probe, planned_raw: int
 ) -> list[list[SimulatedStep]]:
-    """The sales of a probe over a day: its pieces, or one sale at each of ten moments. Each has one limit,
-    since a second attempt that succeeds would sell a second piece."""
+    """The sales of a probe over a day: its pieces, or the whole amount tried at each of the pieces' moments.
+    Each has one gas limit, since a second attempt that succeeds would sell a second piece."""
     buyer, policy = environment.buyer, setting.policy
     is_small = probe.seller == "small pieces"
     limit = policy.small_piece_gas_limit if is_small else policy.piece_gas_limit

@@ -86,9 +86,9 @@ def read_code(code: bytes) -> OpcodeReading:
     """Reads the code. Results are kept by the code."""
     if code.startswith(DELEGATED):
         return OpcodeReading(frozenset(), False, False)
-    found = list(reachable_instructions(code))
+    instructions = list(reachable_instructions(code))
     return OpcodeReading(
-        frozenset(op for _, op, _ in found),
+        frozenset(op for _, op, _ in instructions),
         opaque=code[:1] == b"\xef",
         # Compilers also push a selector as the head of a whole word.
         asks_arbsys=any(selector in code for selector in _ARBSYS_SELECTORS),

@@ -157,8 +157,9 @@ def read_measured_trip(
 
 
 def find_gap_in_history(results: Results | Missing) -> RefusedCall | None:
-    """Why ``probe_plans.traded_before_plan`` says nothing of its last sell: the last buy was refused; or it
-    sold, and an earlier trade was refused, so that it may have held more. None: it does."""
+    """Why the last sell of ``probe_plans.traded_before_plan`` does not count: the last buy was refused; or
+    the sell went through, but an earlier trade was refused, so that the wallet may have held more. None: it
+    counts."""
     if isinstance(results, Missing):
         return None
     refused = _first_refused_call(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
@@ -177,7 +178,7 @@ def find_gap_in_history(results: Results | Missing) -> RefusedCall | None:
 @dataclass(frozen=True, slots=True)
 class SellStart:
     """The state before a sell: ``paid_raw`` for ``held_raw``, and the gas of the buy. ``handed_raw``: the
-    amount that reached a receiver, where known. ``prior_raw`` was held before and is not for sale.
+    amount that reached a receiver, where known. ``prior_raw``: held before the buy, and not for sale.
     ``attempts_raw``: the amounts that are tried, where nearly all is sold; before all but the first
     ``undisturbed`` of them another wallet bought."""
 
@@ -208,7 +209,7 @@ def read_exit(
     results: Results, out: VenuePlace, environment: Environment, probe: Probe, start: SellStart
 ) -> CellOutcome:
     """The outcome of the blocks after a buy (``legs.exit_blocks``)."""
-    receiver = probe.seller == "receiver"
+    by_receiver = probe.seller == "receiver"
     refused = _first_refused_call(results, (("transfer", "transfer"),))
     if refused is not None:
         return refused
@@ -216,19 +217,19 @@ def read_exit(
     completed = [number for number, result in enumerate(sells) if result.ok]
     if not completed or start.sold_only_after_others(sells, completed[0]):
         approval = _first_refused_call(results, (("approve-0", "approve"),))
-        # Of pieces the first one's reason, before any other cause; of a sell that under the most gas.
+        # The last attempt has the most gas. Of pieces, or where a later attempt sold, the first one counts.
         sell = sells[0 if completed or probe.seller in OVER_A_DAY else -1]
         return approval or RefusedCall("sell", sell.reason(), sell.gas_used)
     held = start.held_raw
-    pieces = probe.seller in ("pieces", "small pieces")
-    planned_raw = _accepted_raw(held, sells) if pieces else planned_sell_raw(probe, held)
+    in_pieces = probe.seller in ("pieces", "small pieces")
+    planned_raw = _accepted_raw(held, sells) if in_pieces else planned_sell_raw(probe, held)
     if start.attempts_raw:
         planned_raw = start.attempts_raw[completed[0]]
-    before = _quote_at(results, "handed" if receiver else "held")
+    before = _quote_at(results, "handed" if by_receiver else "held")
     # Token balances are read once, after all attempts. So where several attempts sold, the amount and the
     # money are known for all of them together, and the first one's share is computed from that.
     last = completed[-1] if start.attempts_raw else completed[0]
-    after = _quote_at(results, "after" if pieces else f"after-{last}")
+    after = _quote_at(results, "after" if in_pieces else f"after-{last}")
     remaining = _tokens_at(results, "after")
     if isinstance(before, Missing):
         return before
@@ -236,20 +237,20 @@ def read_exit(
         return after
     if isinstance(remaining, Missing):
         return remaining
-    if not receiver:
+    if not by_receiver:
         remaining -= start.prior_raw
     all_sold_raw = held - remaining
-    if len(completed) > 1 and not pieces:
+    if len(completed) > 1 and not in_pieces:
         # Several attempts sold: only the first counts. It sold no more than it was asked to, nor more than
         # all of them together. The amount that reached a receiver is not known.
-        remaining = held - planned_raw if receiver else max(remaining, held - planned_raw)
+        remaining = held - planned_raw if by_receiver else max(remaining, held - planned_raw)
     # A receiver's balance is not read before it sells. Where the amount is not known otherwise, it is what
     # the receiver sold plus what is left; if that exceeds the held amount, the sell moved less than asked.
     reached = planned_raw + remaining if start.handed_raw is None else max(remaining, start.handed_raw)
-    arrived = min(held, reached) if receiver else None
+    arrived = min(held, reached) if by_receiver else None
     # The gas of later attempts was paid after the quote balance was read.
-    counted = range(len(sells) if pieces else last + 1)
-    gas = (*(("approve-",) if receiver else ()), *(f"sell-{number}" for number in counted))
+    counted = range(len(sells) if in_pieces else last + 1)
+    gas = (*(("approve-",) if by_receiver else ()), *(f"sell-{number}" for number in counted))
     sold_raw = (held if arrived is None else arrived) - remaining
     back_raw = after - before + _gas_between(results, gas, out, environment)
     if last != completed[0] and all_sold_raw > sold_raw:
@@ -261,7 +262,7 @@ def read_exit(
         sold_raw=sold_raw,
         back_raw=back_raw,
         buy_gas=start.buy_gas,
-        sell_gas=max(sells[number].gas_used for number in (completed if pieces else completed[:1])),
+        sell_gas=max(sells[number].gas_used for number in (completed if in_pieces else completed[:1])),
         arrived_raw=arrived,
     )
 

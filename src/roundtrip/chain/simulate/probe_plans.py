@@ -95,8 +95,9 @@ def traded_before_plan(
     """Sell round: a measured round trip by a wallet that traded before. It made a round trip with a small
     amount; an hour later it bought the amount of the last buy, sold nine tenths of it and sent a part of the
     rest to another wallet: little stays, so that the price is what it was. A day after that it buys
-    again. ``small`` and ``main``: what the small buy, of its size, and the others pay, and brought in the buy
-    round. ``saves_gas``: the last sell is tried once, as a node that charges much for data needs it.
+    again. ``small``: the small buy's size, what it pays, and its outcome in the buy round. ``main``: the same
+    of the other buys, without a size. ``saves_gas``: the last sell is tried only once, for a node that
+    charges much gas for data.
 
     No balance is read in the earlier trades: only the last sell is measured, and a read is a transaction, to
     which a token may react."""
@@ -242,7 +243,7 @@ def pull_plan(
     reason.
 
     Where a hook takes part in swaps the plan also reads what arrives of the pull, and of the same amount paid
-    out: what a swap takes beyond that is the pool's own fee. Of a v3 pool it reads what it holds then.
+    out: what a swap takes beyond that is the pool's own fee. It reads, too, what a v3 pool then holds.
     """
     buyer, limit, contracts = environment.buyer, setting.policy.approve_gas_limit, setting.contracts
     bought_raw = max(1, bought.received_raw)
@@ -295,7 +296,7 @@ def holder_pull_plan(place: VenuePlace, setting: Setting, environment: Environme
 
 
 def later_balance_plan(setting: Setting, environment: Environment, delay_s: int) -> Plan:
-    """The wallet's balance so much later."""
+    """Reads the buyer's balance in a block ``delay_s`` seconds after the pinned one."""
     read = token_read("held-token", setting, environment, environment.buyer)
     return Plan(environment, (PlannedBlock(delay_s, (read,), ((environment.reader, WEI_PER_ETH),)),))
 

@@ -28,12 +28,14 @@ _LIST_GAS = 2**24
 """The most that a transaction may have (EIP-7825)."""
 _ADDRESS_BYTES, _WORD_BYTES = 20, 32
 _KEY = "(address,address,uint24,int24,address)"
+"""Uniswap v4's PoolKey."""
 _PUSH0, _DUP1, _CALL = 0x5F, 0x80, 0xF1
 _WITH_TARGET = frozenset({_CALL, CALLCODE, DELEGATECALL, 0xFA})
 """CALL, CALLCODE, DELEGATECALL, STATICCALL."""
 _MAX_PRECOMPILE = 0x13
-"""Of Ethereum's. Nitro's own start at 0x64, and tell its block number."""
+"""The last one of Ethereum. Nitro's own start at 0x64, and tell its block number."""
 _MAX_STEPS = 60_000
+"""Of all walks through one code together."""
 _PATHS = (
     *TRANSFERS,
     *(
@@ -41,6 +43,7 @@ _PATHS = (
         for name, more, words in (("beforeSwap", "", 11), ("afterSwap", "int256,", 12))
     ),
 )
+"""The selector and the bytes of calldata of each call that ``transfer_calls`` follows."""
 MIN_ADDRESS = 1 << 64
 """Lower values are numbers or precompiles: no contract's address starts with twelve zero bytes."""
 _MAX_IMMUTABLES = 64
@@ -79,11 +82,13 @@ def driver_code(calls: Iterable[Call]) -> bytes:
     """Code that makes these calls, one after the other, when its own account calls it. It reverts at the
     first that fails, but for the last, and takes eth from others."""
     parts = [(call, bytes.fromhex(call.data.removeprefix("0x"))) for call in calls]
+    # CALLER ADDRESS EQ PUSH1 9 JUMPI STOP STOP STOP JUMPDEST: a call by others stops.
     head = bytes.fromhex("33301460095700" + "0000" + "5b")
     size = len(head) + sum(_CALL_BYTES for _ in parts) + 1
     fail_at, data_at = size, size + len(_FAIL)
     body, data = b"", b""
     for call, calldata in parts:
+        # CODECOPY the calldata to 0, CALL with it, ISZERO, PUSH3 fail, JUMPI.
         body += b"\x62" + len(calldata).to_bytes(3, "big")
         body += b"\x62" + (data_at + len(data)).to_bytes(3, "big") + bytes.fromhex("600039")
         body += bytes.fromhex("60006000") + b"\x62" + len(calldata).to_bytes(3, "big") + bytes.fromhex("6000")
@@ -91,12 +96,14 @@ def driver_code(calls: Iterable[Call]) -> bytes:
         body += bytes.fromhex("5af115") + b"\x62" + fail_at.to_bytes(3, "big") + b"\x57"
         data += calldata
     if parts:
+        # POP in place of the last jump, and JUMPDESTs that do nothing.
         body = body[:-5] + bytes.fromhex("505b5b5b5b")
     return head + body + b"\x00" + _FAIL + data
 
 
 _FAIL = bytes.fromhex("5b60006000fd")
 _CALL_BYTES = 11 + 10 + 33 + 21 + 3 + 5
+"""The bytes of the code for one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +156,7 @@ class NamedInCode:
 
 @lru_cache(maxsize=256)
 def names_in(code: bytes) -> NamedInCode:
-    """What a code names that may run other code. Results are kept by the code."""
+    """What a code names; nothing where it can run no other code. Results are kept by the code."""
     if code.startswith(DELEGATED):
         return NamedInCode(frozenset({_address(int.from_bytes(code[3:23], "big"))}), frozenset())
     if read_code(code).opcodes.isdisjoint(CALLS):
@@ -177,9 +184,9 @@ def _large_constants(code: bytes) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class TransferCalls:
-    """What a transfer, or a hook in a swap, may run. ``unnamed``: by opcode, the calls whose target neither
-    the code nor a slot at a constant position holds, nor the call's sender or arguments; calls of the chain's
-    own precompiles; and CALL where the paths are too long to follow. ``slots``: those positions.
+    """What a transfer, or a hook in a swap, may run. ``unnamed``: by opcode, the calls whose target is in
+    neither the code nor a slot at a constant position, and is no sender or argument of the call; calls of the
+    chain's own precompiles; and CALL where the paths are too long to follow. ``slots``: those positions.
     ``constants``: the targets that the code itself holds or computes."""
 
     unnamed: frozenset[int]

@@ -24,8 +24,8 @@ from .revert_reason import reason_in
 
 
 class SimulatedStep(msgspec.Struct, frozen=True):
-    """One call of a simulation. ``label`` is unique in its plan. ``gas_limit`` is for its execution: the fee
-    for its data is added, but for a limit that has it within (``includes_data_fee``), as a wallet's own has.
+    """One call of a simulation. ``label`` is unique in its plan. ``gas_limit`` is for its execution, and the
+    fee for its data is added; ``includes_data_fee``: it is in the limit already, as in a wallet's own limit.
     ``tip_wei`` None: the environment's."""
 
     label: str
@@ -128,8 +128,8 @@ def results_of(results: Results, name: str) -> Results:
 
 
 def build(plan: Plan, pinned: BlockRef, dialect: Dialect, copies: NumberCopies | None = None) -> RpcCall:
-    """The request that runs ``plan`` on the state of ``pinned``. ``copies``: run in place of the originals,
-    with the number of each block."""
+    """The request that runs ``plan`` on the state of ``pinned``. ``copies``: code that runs in place of the
+    originals and reads each block's number elsewhere."""
     clock = _clock(plan, pinned, dialect)
     blocks = [_block(plan, index, spot, dialect) for index, spot in enumerate(clock)]
     if copies is not None:
@@ -217,6 +217,7 @@ GAS_POOL_SPENT = Missing("token", "its trades use more gas than a node gives one
 """The result of a simulation that met the end of the node's gas pool: it was not run to its end, which says
 nothing about the token. A smaller request may tell."""
 _INTRINSIC_GAS, _BLOCK_GAS = -38013, -38015
+"""Errors of eth_simulateV1: a call with less than its intrinsic gas, or beyond the block's gas limit."""
 _SUPPLIED_GAS = re.compile(r"supplied gas (\d{1,20})\)")
 
 

@@ -76,8 +76,8 @@ def facts_plan(
 
 
 def with_code_read(block: PlannedBlock, token: Address, env: Environment, policy: Policy) -> PlannedBlock:
-    """The block, which also returns the token's code: a call less than ``code_call``. The code that reads it
-    stands at an address that nothing else calls."""
+    """The block, which also returns the token's code: this saves the request ``code_call``. The code that
+    reads it stands at an address that nothing else calls."""
     at = Address("0x" + abi.keccak(bytes.fromhex(env.reader[2:]) + b"code")[12:].hex())
     call = Call(at, "0x" + token[2:].rjust(64, "0"))
     step = SimulatedStep("code", env.reader, call, policy.read_gas_limit)
@@ -173,7 +173,7 @@ def _read_words(data: bytes, token: Address, code: bytes | Missing) -> ProxyFact
     if beacon is None or not _may_ask_beacon(code):
         return ProxyFacts(admin, implementation)
     # In this call the token's own code is not there to answer.
-    owner, logic = (None, None) if beacon == token else (_told_address(data, n) for n in (3, 5))
+    owner, logic = (None, None) if beacon == token else (_answered_address(data, n) for n in (3, 5))
     beacon_owner, logic = _but_zero(owner or beacon), _but_zero(logic)
     is_other = implementation is not None and implementation != logic
     return ProxyFacts(
@@ -196,7 +196,7 @@ def _slot_address(data: bytes, index: int) -> Address | None:
     return _but_zero(Address("0x" + data[index * abi.WORD : (index + 1) * abi.WORD][-20:].hex()))
 
 
-def _told_address(data: bytes, index: int) -> Address | None:
+def _answered_address(data: bytes, index: int) -> Address | None:
     """The address that a contract answered, behind whether it answered; None: it gave none."""
     return abi.address_at(data, index + 1) if abi.uint_at(data, index) else None
 

@@ -1,1 +1,1 @@
-"""A wallet's own calls, payments and transactions."""
+"""A wallet's own calls, payments, transactions and signatures."""

@@ -80,7 +80,8 @@ Via = Literal["erc20", "permit2", "all", "operator", "item", "claim"]
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A token and a spender with the allowance to read. ``via``: at the token, at Permit2, for a whole
-    collection or vault, or for one item of a collection."""
+    collection or vault, for one item of a collection, or for a claim (an ERC-6909 token). ``item``: its
+    number."""
 
     token: Address
     spender: Address
@@ -261,7 +262,7 @@ def _allowances(
 ) -> dict[Literal["raised", "lowered", "standing"], list[Allowance]]:
     """The allowances that rose or last longer, that fell, and that stayed, without those of the wallet to
     itself and those that are and were zero."""
-    found: dict[Literal["raised", "lowered", "standing"], list[Allowance]] = {
+    by_change: dict[Literal["raised", "lowered", "standing"], list[Allowance]] = {
         "raised": [],
         "lowered": [],
         "standing": [],
@@ -277,12 +278,12 @@ def _allowances(
             pair.token, pair.spender, raw, pair.via, _covers_held(results, watched, pair, raw)
         )
         if after[0] and after > before and (after[0] > before[0] or pair.via == "permit2"):
-            found["raised"].append(allowance)
+            by_change["raised"].append(allowance)
         elif after[0] < before[0]:
-            found["lowered"].append(allowance)
+            by_change["lowered"].append(allowance)
         elif after[0]:
-            found["standing"].append(allowance)
-    return found
+            by_change["standing"].append(allowance)
+    return by_change
 
 
 def _covers_held(results: Results, watched: WatchedAssets, pair: Pair, raw: int | None) -> bool:

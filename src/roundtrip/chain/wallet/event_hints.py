@@ -34,7 +34,7 @@ PERMIT2_PERMIT = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb97
 @dataclass(frozen=True, slots=True)
 class Hints:
     """``emitters``: contracts that emitted an event in the calls. ``incoming``, ``outgoing``, ``items``:
-    those that reported a transfer to the wallet, from it, and of a collection's items from it.
+    those that reported a transfer to the wallet, from it, and from it of ERC-1155 or ERC-6909 items.
     ``collections``: those that reported the transfer of an item with a number (ERC-721). ``pairs``: the
     wallet's allowances in events. ``unread``: whether some events could not be read."""
 

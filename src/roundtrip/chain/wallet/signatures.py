@@ -13,7 +13,7 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
 
 GAS_LIMIT = 1_000_000
-"""For a contract to check one signature: enough for several owners and passkeys, and it stops a loop
+"""Gas for a contract to check one signature: enough for several owners and passkeys, and it stops a loop
 early."""
 IS_VALID = "0x1626ba7e"
 """isValidSignature(bytes32,bytes): its selector, which it also returns for a valid signature."""
@@ -23,9 +23,9 @@ _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """The order of secp256k1's group: from every signature (r, s) anyone can derive another one, (r, order -
 s)."""
 DEPLOY_GAS = 3_000_000
-"""For a wallet's deployment: enough for a proxy with its owners and modules."""
+"""Gas for a wallet's deployment: enough for a proxy with its owners and modules."""
 _CODE_GAS = 600_000
-"""For the creation itself and its data."""
+"""Gas for the creation that ``deploy_and_ask_code`` runs in, and its data."""
 _GET_THRESHOLD = abi.selector("getThreshold()")
 _WRAPPED = bytes.fromhex("6492" * 16)
 _ASKER = Address("0x" + abi.keccak(b"roundtrip asks a wallet")[12:].hex())
@@ -42,6 +42,7 @@ _COPY_BYTES, _DEPLOY_BYTES, _ASK_BYTES = (
     11 + 4 + 4 + 4 + 21 + 4 + 2,
     33 + 5 + 4 + 4 + 2 + 21 + 4 + 6 + 4 + 34 + 2 + 5,
 )
+"""The bytes of the parts of ``deploy_and_ask_code``: a copy, the deployment, the question about one hash."""
 _RECOVERY_IDS = {0: 0, 1: 1, 27: 0, 28: 1}
 _SIZE, _COMPACT_SIZE = 65, 64
 
@@ -82,9 +83,9 @@ async def contract_accepts(
     must_be_secret: bool = False,
 ) -> bool:
     """Whether the contract at ``wallet`` accepts the signature for any of the hashes; with a signature
-    wrapped as in EIP-6492 also a contract that is not deployed yet. ``must_be_secret``: False where others
-    may know the approval. Takes three trips at most, one where there is no contract. Raises NodeFault when
-    that cannot be read."""
+    wrapped as in EIP-6492 also a contract that is not deployed yet. ``must_be_secret``: the answer is False
+    where others may know the approval. Takes three trips at most. Raises NodeFault when that cannot be
+    read."""
     pinned, wrapped = {"blockHash": at.hash}, unwrap(signature)
     (code,) = await node.batch([RpcCall("eth_getCode", [wallet, pinned])], meter)
     if not hex_bytes(code):
@@ -209,11 +210,13 @@ def deploy_and_ask_code(wallet: Address, hashes: Sequence[bytes], wrapped: Wrapp
     answer_at = _push(-(-len(asked) // abi.WORD) * abi.WORD)
     size = _DEPLOY_BYTES + _COPY_BYTES + len(hashes) * _ASK_BYTES + len(_NO)
     yes_at, data_at = _push(size), size + len(_FOUND)
+    # CODECOPY the factory's data to 0, CALL the factory with it, POP; CODECOPY the question to 0.
     code = factory_size + _push(data_at) + bytes.fromhex("600039")
     code += bytes.fromhex("60006000") + factory_size + bytes.fromhex("60006000")
     code += b"\x73" + bytes.fromhex(wrapped.factory[2:]) + _push(DEPLOY_GAS) + bytes.fromhex("f150")
     code += asked_size + _push(data_at + len(wrapped.factory_data)) + bytes.fromhex("600039")
     for hashed in hashes:
+        # MSTORE the hash at 4, STATICCALL the wallet, JUMPI to _FOUND if it returns just the valid word.
         code += (
             b"\x7f" + hashed + bytes.fromhex("6004526020") + answer_at + asked_size + bytes.fromhex("6000")
         )
