@@ -77,7 +77,7 @@ _SPAN_BUFFER_BYTES = 2**20
 """Received before reading from a node pauses. With 64 KB receiving takes nearly twice the processor time, as
 with 4 MB."""
 _DEEPEST_FORK_BLOCKS = BLOCKS_KEPT
-"""Of a real chain; a local one may have been restarted from genesis."""
+"""The deepest reorg that the sync follows, of a real chain; a local one may have restarted from genesis."""
 _VERIFY_TIMEOUT_S = 30.0
 _GC_THRESHOLDS = (200_000, 20, 50)
 _chance = secrets.SystemRandom().random
@@ -138,7 +138,8 @@ async def open_context(
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
     """The context of use cases. Migrates the database, and follows the chain while the block runs. ``nodes``:
-    one url, or several. ``look_back_blocks``: of listed venues; None: all. Raises CannotRun: another key."""
+    one url, or several. ``look_back_blocks``: how far back new venues are read; None: from genesis. Raises
+    CannotRun: another secret key encrypted the database's channels."""
     await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
@@ -306,14 +307,14 @@ async def connect_command(settings: Settings) -> AsyncIterator[Connection]:
 
 
 async def rebuild_positions(database_url: str, network: Network) -> int:
-    """Rebuilds positions from their trades; returns how many."""
+    """Rebuilds positions from their trades; returns the number of positions."""
     await migrate_database(database_url)
     async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         return sum([count async for count in rebuild(connection, network.contracts)])
 
 
 async def forget_index(database_url: str) -> None:
-    """Deletes what the sync wrote. Raises CannotRun, asyncpg.LockNotAvailableError."""
+    """Deletes what the sync wrote. Raises CannotRun; asyncpg.LockNotAvailableError: a table is in use."""
     await migrate_database(database_url)
     async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         await forget(connection)
@@ -338,7 +339,8 @@ async def open_sync(
     any_fork: bool = False,
     measures: Measures | None = None,
 ) -> AsyncIterator[Sync]:
-    """The sync of ``network``, over its own node client and its own connections."""
+    """The sync of ``network``, over its own node client and its own connections. ``any_fork``: follows a
+    reorg of any depth."""
     is_local = network.look_back_blocks is None
     await migrate_database(database_url)
     async with aiohttp.ClientSession(
