@@ -137,9 +137,8 @@ async def open_context(
     database_url: str,
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
-    """The context of use cases. Migrates the database, and follows the chain while the block runs. ``nodes``:
-    one url, or several. ``look_back_blocks``: how far back new venues are read; None: from genesis. Raises
-    CannotRun: another secret key encrypted the database's channels."""
+    """The context of use cases. Migrates the database, and follows the chain while the block runs. Raises
+    CannotRun: wrong secret key. ``look_back_blocks``: how far back venues are read; None: from genesis."""
     await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
