@@ -1,9 +1,8 @@
 """Graceful shutdown of the HTTP server: connected clients are answered before it closes.
 
-Accepts connections from a listening socket that several processes share, so that each gets its share.
-
-The event loop's own server accepts all that are waiting: of 32 simultaneous connections, one process of
-two got all 32, and the other had nothing to do while they stayed open."""
+``PacedAccept`` accepts connections from a listening socket that several processes share, so that each gets
+its share. The event loop's own server accepts all that are waiting: of 32 simultaneous connections, one
+process of two got all 32, and the other had nothing to do while they stayed open."""
 
 import asyncio
 import contextlib
