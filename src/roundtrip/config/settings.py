@@ -50,7 +50,8 @@ def _default_var() -> Path:
 
 
 class Settings(BaseSettings):
-    """Every setting is an environment variable: ``ROUNDTRIP_`` and the name in capitals."""
+    """Every setting is an environment variable: ``ROUNDTRIP_`` and the name in capitals.
+    ``docs/operations.md`` says what each means."""
 
     # A node's url may contain a key, so errors do not show the setting's value.
     model_config = SettingsConfigDict(env_prefix="ROUNDTRIP_", frozen=True, hide_input_in_errors=True)
