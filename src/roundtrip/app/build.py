@@ -64,13 +64,14 @@ from .notifiers import open_notifiers
 
 _POOL_CONNECTIONS = 11
 _JOB_CONNECTIONS = 8
-"""Three of them listen for notifications: of jobs, of facts, and of chats to link."""
+"""Three of those for jobs listen for notifications: of jobs, of facts, and of chats to link."""
 _OLDEST_S = 60.0
 """The maximum age of the head. A real chain makes ten blocks a second."""
 _PATIENCE_S = 2.0
 """How long to wait for a node that is behind the others: some twenty blocks."""
 _STATEMENT_S = 5.0
 _SYNC_STATEMENT_S = 120.0
+"""Time limits of one database statement."""
 _MAX_SPAN_BYTES = 64 * 2**20
 """Some 400 blocks of a busy chain; a check's answers are a hundredth of that."""
 _SPAN_BUFFER_BYTES = 2**20
