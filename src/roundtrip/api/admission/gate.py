@@ -53,8 +53,7 @@ class CallRefused(Exception):
 class Admitted(msgspec.Struct, frozen=True):
     """An admitted call. ``account``: the owner of its key. ``ticket``: None where nothing is counted.
     ``day``: the UTC day that it counts against, if any. ``hold``: the credit that it costs, if any.
-    ``beside``:
-    what it took from the limits of its address and networks."""
+    ``beside``: what it took from the limits of its address and networks."""
 
     allowance: CallAllowance
     account: Account | None = None
