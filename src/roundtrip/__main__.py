@@ -9,7 +9,7 @@ from importlib import import_module
 signal.signal(signal.SIGUSR1, lambda number, frame: None)
 
 _JUDGING = frozenset({"check", "simulate", "prepare", "holders"})
-"""Commands that read their arguments themselves: what reads those of the others takes long to import."""
+"""Commands that read their arguments themselves: the library that does so for the others imports slowly."""
 
 
 def main() -> None:

@@ -275,7 +275,8 @@ class Dispatch:
         wait_s: float,
     ) -> tuple[SharedAnswer, bool]:
         """The answer, and whether it came from the shared answers. An operation without ``shared_by`` runs
-        for each call; every run but those that count against no limit holds one of the places for runs."""
+        for each call, unless it ``has_own_place``. A run holds one of the places for runs, unless it has its
+        own or its calls count against no limit and are not shared."""
         caller_name = caller.name if admitted.account is None else f"account:{admitted.account.id}"
         address = caller.name if self.gate.is_bound(caller) else None
 
@@ -390,7 +391,7 @@ def limit_headers(ticket: Ticket | None) -> dict[str, str]:
 
 
 async def _wake_and_run(operation: AnyOperation, call: HandlerCall[Any]) -> UseCaseAnswer[Any]:
-    """Runs the handler; one that asks the node gets a new head first."""
+    """Runs the handler; one with a ``lane``, which asks the node, gets a fresh head first."""
     if operation.lane is not None:
         await call.ctx.heads.wake()
     if not operation.from_replica:

@@ -64,20 +64,21 @@ from .notifiers import open_notifiers
 
 _POOL_CONNECTIONS = 11
 _JOB_CONNECTIONS = 8
-"""Three of them listen for notifications: of jobs, of facts, and of chats to link."""
+"""Three of those for jobs listen for notifications: of jobs, of facts, and of chats to link."""
 _OLDEST_S = 60.0
 """The maximum age of the head. A real chain makes ten blocks a second."""
 _PATIENCE_S = 2.0
 """How long to wait for a node that is behind the others: some twenty blocks."""
 _STATEMENT_S = 5.0
 _SYNC_STATEMENT_S = 120.0
+"""Time limits of one database statement."""
 _MAX_SPAN_BYTES = 64 * 2**20
 """Some 400 blocks of a busy chain; a check's answers are a hundredth of that."""
 _SPAN_BUFFER_BYTES = 2**20
 """Received before reading from a node pauses. With 64 KB receiving takes nearly twice the processor time, as
 with 4 MB."""
 _DEEPEST_FORK_BLOCKS = BLOCKS_KEPT
-"""Of a real chain; a local one may have been restarted from genesis."""
+"""The deepest reorg that the sync follows, of a real chain; a local one may have restarted from genesis."""
 _VERIFY_TIMEOUT_S = 30.0
 _GC_THRESHOLDS = (200_000, 20, 50)
 _chance = secrets.SystemRandom().random
@@ -137,8 +138,8 @@ async def open_context(
     database_url: str,
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
-    """The context of use cases. Migrates the database, and follows the chain while the block runs. ``nodes``:
-    one url, or several. ``look_back_blocks``: of listed venues; None: all. Raises CannotRun: another key."""
+    """The context of use cases. Migrates the database, and follows the chain while the block runs. Raises
+    CannotRun: wrong secret key. ``look_back_blocks``: how far back venues are read; None: from genesis."""
     await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
@@ -306,14 +307,14 @@ async def connect_command(settings: Settings) -> AsyncIterator[Connection]:
 
 
 async def rebuild_positions(database_url: str, network: Network) -> int:
-    """Rebuilds positions from their trades; returns how many."""
+    """Rebuilds positions from their trades; returns the number of positions."""
     await migrate_database(database_url)
     async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         return sum([count async for count in rebuild(connection, network.contracts)])
 
 
 async def forget_index(database_url: str) -> None:
-    """Deletes what the sync wrote. Raises CannotRun, asyncpg.LockNotAvailableError."""
+    """Deletes what the sync wrote. Raises CannotRun; asyncpg.LockNotAvailableError: a table is in use."""
     await migrate_database(database_url)
     async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         await forget(connection)
@@ -338,7 +339,8 @@ async def open_sync(
     any_fork: bool = False,
     measures: Measures | None = None,
 ) -> AsyncIterator[Sync]:
-    """The sync of ``network``, over its own node client and its own connections."""
+    """The sync of ``network``, over its own node client and its own connections. ``any_fork``: follows a
+    reorg of any depth."""
     is_local = network.look_back_blocks is None
     await migrate_database(database_url)
     async with aiohttp.ClientSession(

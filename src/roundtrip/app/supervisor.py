@@ -25,6 +25,7 @@ START_S = 60.0
 END_S = 45.0
 """Time limit for a process to end: longer than its running requests take."""
 _END_AT_ONCE_S = 5.0
+"""The same after a second signal, and for a process that did not become ready."""
 _FIRST_WAIT_S, _MAX_WAIT_S = 0.1, 10.0
 _STABLE_S = 10.0
 """A process that ends sooner is restarted with an increasing delay."""

@@ -33,7 +33,7 @@ def is_discord(to: Target, hosts: frozenset[str] = HOSTS) -> bool:
 
 def build_message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
     """Body and headers: plain text without mentions, one line a row, within Discord's limits. ``links``: one
-    a row, made by this service; left out where they do not fit."""
+    a row, made by this service; none is sent if not all of them fit."""
     content = format_lines_with_links(texts, links, MAX_ROWS, MAX_CHARACTERS, _escape)
     content = content or _escape(format_lines(texts, MAX_ROWS, MAX_CHARACTERS))
     if utf16_length(content) > MAX_CHARACTERS:

@@ -17,6 +17,7 @@ from roundtrip.channels.targets import Target, is_global
 
 TIMEOUT_S = 10.0
 MAX_READ = 16 * 1024
+"""Bytes of an answer's body that are read."""
 
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
@@ -28,7 +29,7 @@ class PostNotTried(Exception):
 @dataclass(frozen=True, slots=True)
 class PostReply:
     """``status`` None: there was no answer; ``error`` is then a fixed text that says why. ``retry_after_s``:
-    from the answer, at least 0. ``read``: the beginning of the answer's body."""
+    from the answer, at least 0; None: it names none. ``read``: the beginning of the answer's body."""
 
     status: int | None
     error: str | None

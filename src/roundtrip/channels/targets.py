@@ -1,5 +1,5 @@
-"""Parses and checks the urls that messages may be sent to. A target url is untrusted input. Which IP
-addresses are public unicast addresses of the internet."""
+"""Parses and checks the urls that messages may be sent to. A target url is untrusted input. Also tells
+whether an IP address is a public unicast address of the internet."""
 
 import re
 from dataclasses import dataclass, field

@@ -233,7 +233,7 @@ def _decode_update(raw: msgspec.Raw) -> _Update:
 
 
 def _read_message(update: _Update) -> ChatMessage | None:
-    """None: no text of a private chat."""
+    """The message of an update; None: it has no text of a private chat."""
     message = update.message
     if message is None or message.chat.type != "private" or not message.text:
         return None

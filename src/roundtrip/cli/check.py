@@ -149,7 +149,7 @@ def level_of(outcome: Outcome) -> str:
 
 
 def finding_of(outcome: Outcome) -> object:
-    """What of an outcome counts as a change while it is watched."""
+    """What is compared while a token is watched: an outcome is shown again only when this changes."""
     if isinstance(outcome, RoundtripError):
         return outcome.message
     return outcome.answer.verdict, outcome.answer.flags

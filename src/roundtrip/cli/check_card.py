@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"ok": "green", "warn": "yellow", "danger": "red", "unknown": "magenta"}
 _LONGEST = 4000
+"""Characters of one text."""
 _NOT_KNOWN = "not known"
 
 
@@ -81,7 +82,7 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
         rows.append(("decided by", card.figure.text))
     if trade is not None:
         size = f"of a round trip of {trade.paid.amount} {trade.paid.asset}"
-        loss = _part(card.grid)
+        loss = _describe_part_loss(card.grid)
         if trade.round_trip_loss_bps is not None:
             loss = f"{format_sold_loss(trade.round_trip_loss_bps, card.sold_bps)} {size}"
         rows.append(("loss", loss))
@@ -107,8 +108,8 @@ def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) 
     return rows
 
 
-def _part(grid: "CheckGrid") -> str:
-    """The losses of what sold where the whole did not at once; each row's first."""
+def _describe_part_loss(grid: "CheckGrid") -> str:
+    """The loss where it is not known for the whole amount: the first one in the grid, and what it is of."""
     sold = []
     for row in grid.rows:
         cell = next((cell for cell in row.cells if cell is not None and cell.loss_bps is not None), None)

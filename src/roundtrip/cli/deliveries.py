@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 
 _NO = 1
+"""Exit code: nothing was sent again."""
 _MAX_LISTED = 100
 
 

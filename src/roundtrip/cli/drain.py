@@ -16,7 +16,7 @@ from roundtrip.domain.base.errors import CannotRun
 _CONFIRM_S = 5.0
 """Time for the service to answer that it drains, or that it does not."""
 QUIET_S = 5.0
-"""The wait ends after so long without a connection: a balancer that asks each two seconds has asked twice."""
+"""The wait ends after so long without a connection: a balancer that asks every 2 seconds has asked twice."""
 _LOOK_S = 0.1
 _OPEN_STATES = frozenset({"01", "08"})
 """ESTABLISHED; and CLOSE_WAIT: the caller sends no more, and may wait for an answer."""
@@ -45,7 +45,7 @@ def drain(
         print(f"the service on port {settings.port} takes callers again")
         return
     mark.parent.mkdir(parents=True, exist_ok=True)
-    # One that another user made stays that user's.
+    # A mark that another user made cannot be touched, and need not be.
     if not mark.exists():
         mark.touch()
     try:
@@ -60,7 +60,8 @@ def drain(
 
 
 def _confirm(host: str, port: int, drains: bool) -> None:
-    """Raises CannotRun: in ``_CONFIRM_S`` no answer said that the service drains, or that it does not."""
+    """Raises CannotRun: for ``_CONFIRM_S``, no answer said that the service drains; ``drains`` False: that it
+    takes callers."""
     until_s, answered = time.monotonic() + _CONFIRM_S, False
     while time.monotonic() < until_s:
         connection = http.client.HTTPConnection(host, port, timeout=_CONFIRM_S)

@@ -1,4 +1,4 @@
-"""The command of a token's holders, which says what it takes."""
+"""The command ``holders``: it needs an index, and without one only says how to get an answer."""
 
 import sys
 
@@ -21,7 +21,7 @@ def read_holders() -> ArgumentReader:
 
 
 def run_holders(arguments: list[str]) -> int:
-    """Runs the command: nothing was found out."""
+    """Prints what it takes; returns the exit code of "unknown"."""
     given = read_holders().parse_args(arguments)
     print(_MISSING.format(address=given.address), file=sys.stderr)
     return EXIT_CODES["unknown"]

@@ -21,6 +21,7 @@ from .progress import show_progress
 from .terminal import console, log_to_stderr, run
 
 _NO, _UNKNOWN = 1, 2
+"""Exit codes."""
 
 
 def sync(

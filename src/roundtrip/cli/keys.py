@@ -21,6 +21,7 @@ from .terminal import console, run
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="API keys: list them, revoke one.")
 
 _NO, _UNKNOWN = 1, 2
+"""Exit codes."""
 
 
 @app.command("list")

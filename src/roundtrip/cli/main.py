@@ -163,6 +163,7 @@ class _JudgingCommand(TyperCommand):
         raise SystemExit(import_module(f"roundtrip.cli.{_JUDGING}").run(self.name, ctx.args))
 
 
+# Hands all arguments on, unread.
 _AS_GIVEN = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 
@@ -190,7 +191,7 @@ def command(name: str) -> TyperCommand | TyperGroup:
 
 
 def _load(name: str, entry: CommandEntry) -> typer.Typer | Callable[..., None]:
-    """Raises ModuleNotFoundError."""
+    """The function or application of a command. Raises ModuleNotFoundError: a package is not installed."""
     target: typer.Typer | Callable[..., None]
     if entry.module:
         target = getattr(import_module(f"roundtrip.cli.{entry.module}"), entry.attribute)

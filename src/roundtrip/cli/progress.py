@@ -34,7 +34,7 @@ def show_progress(console: Console) -> Iterator[Callable[[Step], None]]:
 
 
 class Rate:
-    """Rows a second, over the last seconds."""
+    """Rows a second, measured anew after at least a second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

@@ -65,6 +65,6 @@ def is_on_terminal() -> bool:
 
 def log_to_stderr() -> None:
     """Logs to standard error: one line of JSON per event; formatted for a person at a terminal and under
-    make. Never raises."""
+    make. A line that cannot be written is lost, and logging it raises nothing."""
     is_readable = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None
     logs.configure(is_readable)

@@ -65,7 +65,7 @@ def run_simulate(arguments: list[str]) -> int:
     named = {"from": given.sender, "to": given.to, "data": given.data, "value": given.value}
     written = read_wallet_transaction({**named, "calls": given.calls, "fund": given.fund}, None)
     params = _read_params("simulate", SimulateParams, written)
-    # Raises before a node is asked, as below.
+    # Refuses a wrong wallet or call before a node is asked.
     params.wallet(), params.own_calls()
     answer: Simulation = _run(given, lambda ctx: simulate(ctx, params))
     if not given.json:
@@ -129,7 +129,7 @@ def run_prepare(arguments: list[str]) -> int:
         _print_trade(answer)
     if answer.refused:
         return worst_exit(["danger" if answer.verdict.level in ("ok", "warn") else answer.verdict.level])
-    # Who sells a trap does well to.
+    # The check counts for a buy alone: selling a trap is no mistake.
     checked = [answer.check.verdict.level] if answer.side == "buy" else []
     return worst_exit([answer.verdict.level, *checked])
 
@@ -177,7 +177,7 @@ def _print_check(check: ShortCheck | None) -> None:
 
 
 def _format_amounts(amounts: Iterable[AssetAmount]) -> str:
-    return ", ".join(f"{one.amount} {one.symbol or ''} ({one.asset})" for one in amounts) or "nothing"
+    return ", ".join(f"{each.amount} {each.symbol or ''} ({each.asset})" for each in amounts) or "nothing"
 
 
 def _print(label: str, text: str) -> None:

@@ -103,7 +103,7 @@ ROBINHOOD = Network(
         ),
     ),
     rpc_url="https://rpc.mainnet.chain.robinhood.com",
-    # An hour and a half: ten blocks a second, in ranges of ten thousand.
+    # Nearly an hour and a half at ten blocks a second, read in five ranges of 10,000 blocks.
     look_back_blocks=50_000,
     explorer_url="https://robinhoodchain.blockscout.com",
     sync_every_ms=2_000,

@@ -1,9 +1,7 @@
 """Settings from environment variables. Only the command line reads them, once, and passes them on.
 
-Resources that pip does not install: the libraries of the console's pages, and the documentation.
-
-In a checkout they are in its folders, where ``make run`` has npm install the libraries. A wheel contains
-both."""
+``LIBRARIES`` and ``DOCUMENTS``: folders that pip does not install in a checkout, where ``make run`` has npm
+install the libraries of the console's pages. A wheel contains both."""
 
 import base64
 import os
@@ -39,7 +37,7 @@ class NodeSetting(BaseModel):
 
 
 LoopbackTarget = Annotated[str, Field(pattern="^(127\\.[0-9.]+|localhost|\\[::1\\]):[0-9]{1,5}$")]
-"""A host and port, in the form of ``channels.targets.target``."""
+"""A host and port, in the form that ``channels.targets.parse_target`` allows."""
 _KEY_BYTES = 32
 
 
@@ -52,7 +50,8 @@ def _default_var() -> Path:
 
 
 class Settings(BaseSettings):
-    """Every setting is an environment variable: ``ROUNDTRIP_`` and the name in capitals."""
+    """Every setting is an environment variable: ``ROUNDTRIP_`` and the name in capitals.
+    ``docs/operations.md`` says what each means."""
 
     # A node's url may contain a key, so errors do not show the setting's value.
     model_config = SettingsConfigDict(env_prefix="ROUNDTRIP_", frozen=True, hide_input_in_errors=True)
@@ -113,7 +112,7 @@ class Settings(BaseSettings):
     @field_validator("secret_key")
     @classmethod
     def _check_secret_key(cls, value: str | None) -> str | None:
-        """32 bytes in base64."""
+        """Raises ValueError: the key is not 32 bytes in base64."""
         if value is not None:
             try:
                 length = len(base64.b64decode(value, validate=True))

@@ -55,7 +55,7 @@ _COMPRESSED = ("text/html", "image/svg+xml")
 _FROM_MEMORY = "private, no-cache"
 """A browser may show the page again on *Back*, and asks for it in any other case."""
 _LEVEL = 4
-"""Of compression: from here on a page gets smaller by a hundredth, and takes twice the time."""
+"""The gzip level: a higher one makes a page smaller by a hundredth, and takes twice the time."""
 log = structlog.get_logger(__name__)
 
 
@@ -151,12 +151,12 @@ def _show_error(visit: Visit, error: RoundtripError) -> Response:
         visit.console.end_cookie(response)
         return response
     is_piece = visit.is_piece()
-    # A page comes back by itself, also where this service is busy. A piece says so, and keeps the page.
+    # A whole page loads itself again, also after busy. A piece only shows busy: the page around it stays.
     repeated = ("rate_limited",) if is_piece else ("rate_limited", "busy")
     can_repeat = visit.scope["method"] == "GET" and error.code in repeated
     response = visit.show(
         "fault_piece.html" if is_piece else "fault.html",
-        # A page's script keeps what is there on a 429, and asks again.
+        # On a 429 the page's script keeps what the piece showed before, and asks again.
         200 if is_piece and not can_repeat else error.status,
         error=error,
         comes_back_s=error.retry_after_s if can_repeat else None,
@@ -175,7 +175,7 @@ def _read_static_files(libraries: Path) -> StaticFiles:
 def console_routes(
     dispatch: Dispatch, callers: Callers, libraries: Path, documents: Path
 ) -> tuple[list[Route], NotFoundPage]:
-    """The routes of pages and static files, and a function that renders the page of an error. ``libraries``:
+    """The routes of pages and static files, and a function that renders the not-found page. ``libraries``:
     the folder into which npm installed the browser's libraries; ``documents``: that of the documentation.
     Raises LibraryMissing."""
     static = _read_static_files(libraries)

@@ -76,8 +76,8 @@ class Checker:
         deep: bool = False,
         on_step: OnStep = _ignore_step,
     ) -> "CheckWithCard":
-        """The answer, and beside it what was tried. ``on_step``: is told what the check begins to do. Raises
-        as ``check``."""
+        """The answer with its card. ``on_step``: called with what the check begins to do. Raises as
+        ``check``."""
         if self._checks is None:
             raise RuntimeError("open the checker first: async with Checker(rpc_url) as checker")
         return await self._checks.run(address, amount_eth, deep, on_step)

@@ -60,17 +60,17 @@ class NodeChecks:
         contracts = self._network.contracts
         on_step("reading the newest block")
         head, _ = await at_once(self._heads.refresh(), check_network(self._node, self._network))
-        known = Candidates((), 0, 0, True)
+        known = Candidates((), others=0, left_out=0, complete=True)
         if role_of(token, contracts) == "token":
             known = list_candidates(KnownVenues(), contracts, token, policy.most_scouted)
         inputs = CheckInputs(head, token, self._entropy(), known, deep)
-        means = CheckContext(self._network.chain_id, contracts, self._node, policy, self._rates)
+        context = CheckContext(self._network.chain_id, contracts, self._node, policy, self._rates)
         steps = {
             "buy round": "buying on every venue",
             "sell round": "selling at once, in an hour and in a day"
             + ("; trying what its owner may call" if deep else ""),
         }
-        run = await run_check(means, inputs, Meter(), lambda next_round: on_step(steps[next_round]))
+        run = await run_check(context, inputs, Meter(), lambda next_round: on_step(steps[next_round]))
         answer = present(run.evidence, run.judgement, policy, self._now_s())
         if deep:
             on_step("withdrawing its liquidity")
@@ -101,8 +101,8 @@ def make_heads(node: RpcNode, network: Network, now_s: Callable[[], float]) -> H
 
 async def check_network(node: RpcNode, network: Network) -> None:
     """Raises CallerFault (bad_input): the node's chain does not have the contracts that the check goes
-    through. A node that does not answer, or is on another chain, is left to what comes
-    next."""
+    through. Raises nothing for a node that does not answer or is on another chain: ``Heads.refresh``, which
+    runs beside it, does."""
     calls = [RpcCall("eth_chainId", []), RpcCall("eth_getCode", [network.contracts.v3_factory, "latest"])]
     try:
         chain, code = await node.batch(calls)
@@ -133,7 +133,7 @@ def policy_for(amount_eth: str | None) -> Policy:
 
 @contextlib.asynccontextmanager
 async def open_node(rpc_url: str, timeout_s: float) -> AsyncIterator[Node]:
-    """A client that is closed afterwards. Raises CallerFault: that is no URL."""
+    """A client that is closed afterwards. Raises CallerFault: ``rpc_url`` is no http or https URL."""
     if not rpc_url.startswith(("http://", "https://")):
         raise CallerFault("bad_input", "The node's URL must begin with http:// or https://.")
     async with aiohttp.ClientSession() as session:
@@ -144,6 +144,6 @@ async def open_node(rpc_url: str, timeout_s: float) -> AsyncIterator[Node]:
 async def open_checks(
     rpc_url: str, network: Network, timeout_s: float, now_s: Callable[[], float], entropy: Callable[[], bytes]
 ) -> AsyncIterator[NodeChecks]:
-    """Checks over a client that is closed afterwards. Raises CallerFault: that is no URL."""
+    """Checks over a client that is closed afterwards. Raises as ``open_node``."""
     async with open_node(rpc_url, timeout_s) as node:
         yield NodeChecks(node, network, now_s, entropy)

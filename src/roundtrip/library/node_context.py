@@ -1,5 +1,5 @@
-"""The context of use cases over a node alone. Its database does not answer, and every use case knows what to
-do then: it goes on without what only an index knows, or says that it cannot."""
+"""The context of use cases over a node alone. Its database refuses every connection. Without one, a use case
+goes on without what only an index knows, or says that it cannot."""
 
 import contextlib
 import secrets

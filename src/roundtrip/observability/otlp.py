@@ -56,7 +56,7 @@ class Collector:
         self._tracer = self._provider.get_tracer("roundtrip", roundtrip.__version__)
 
     def span(self, group: str, name: str, is_root: bool) -> contextlib.AbstractContextManager[NoteOnSpan]:
-        """A ``Tracer``. Background work, such as polling for the newest block, is not traced."""
+        """Is a ``metrics.Tracer``. Background work, such as polling for the newest block, is not traced."""
         if not is_root and not trace.get_current_span().is_recording():
             return UNTRACED
         return self._start_span(group, name, _NO_PARENT if is_root else None)
@@ -96,11 +96,11 @@ class Collector:
 
 
 class _CountingExporter(SpanExporter):
-    """Exports batches, counts sent and lost spans, and logs once that the collector is unavailable. It runs
-    in a thread, so its counters exist from the start and change only here, under its lock."""
+    """Exports batches, counts sent and lost spans, and logs when sending begins to fail and when it works
+    again. It runs in a thread, so its counters exist from the start and change only here, under its lock."""
 
     def __init__(self, url: str, measures: Measures) -> None:
-        # The library would log every failure, twice a second.
+        # The library would log every batch that fails.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._exporter = OTLPSpanExporter(url, timeout=EXPORT_TIMEOUT_S)
         self._measures = measures

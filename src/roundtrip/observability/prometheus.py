@@ -31,7 +31,7 @@ from roundtrip.services.system.status import ServiceStatus, service_status
 _RETRY_S = 1.0
 _HANDOVER_TRIES = 60
 """For so many tries, the process that this one replaces may still hold the port while it drains. After that
-the port is misconfigured (two units with the same one), and this process is not measured."""
+a warning is logged: the port may be misconfigured (two units with the same one). The tries go on."""
 _LOOP_S = 0.5
 """How often the event loop's lateness is measured."""
 _BOUNDS = (*(str(bound) for bound in BUCKETS_S), "+Inf")

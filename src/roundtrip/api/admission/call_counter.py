@@ -38,6 +38,7 @@ AWAY_PROOF_S = 10.0
 """The same while the database is away."""
 _FORGET_S = 0.5
 _FORGET_EVERY_MS = 1_000
+"""How long deleting old calls may take, and how often it is done."""
 _NEVER_WRITABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
 """Rows that the database refuses once it refuses always; they must not keep others from being counted."""
 
@@ -98,7 +99,7 @@ class DatabaseCalls:
         await self.connection.close()
 
     async def _forget(self, before_ms: int) -> None:
-        # The calls are counted; old rows can be deleted by a later flush.
+        # The calls are counted, so a failure is only logged: a later flush can delete the old rows.
         try:
             async with self.connection.acquire(_FORGET_S) as connection:
                 await call_counts.forget(connection, before_ms)
@@ -108,7 +109,7 @@ class DatabaseCalls:
 
 @dataclass(slots=True)
 class _WaitingCall:
-    """A call of the next flush, and the result that its caller waits for."""
+    """A call of the next flush, and the result that its caller waits for; None: its key is not live."""
 
     call: CountedCall
     live_key: "asyncio.Future[LiveKey | None]"
@@ -150,14 +151,16 @@ class CallCounter(BatchWriter):
     _load_later: Callable[[RecentCalls], None] | None = None
     _forgot_ms: int = 0
     _minutes: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Calls of leases in their minutes, not written yet."""
+    """Calls of leases that are not written yet: how many, by caller and time (ms since 1970)."""
     _proofs: dict[bytes, _KeyProof] = field(default_factory=dict)
     """The oldest proof first."""
     _doubts: int = 0
+    """Grows with every ``doubt``: a statement during which it grew proves no key live."""
     _used_keys: dict[bytes, None] = field(default_factory=dict)
     """Keys of calls of leases, to be proved again."""
     _lease_waiters: list[_LeaseWaiter] = field(default_factory=list)
     _is_due: bool = False
+    """Whether the next flush also writes the calls of leases."""
     _timer: asyncio.TimerHandle | None = None
 
     def waiting(self) -> int:
@@ -189,7 +192,7 @@ class CallCounter(BatchWriter):
         away, or too many wait."""
         day, key_hash = call.day, call.key_hash
         if day is None or key_hash is None:
-            # What it answers shall know every call before it.
+            # Its answer must know every earlier call, those of a lease too, so they are written first.
             self._is_due = self._is_due or bool(self._used_keys)
             return await self._enqueue(call, True)
         live_key = self._spend(call, account_id)
@@ -213,7 +216,7 @@ class CallCounter(BatchWriter):
         return await self._enqueue(call, True)
 
     async def _wait_for_lease(self, call: CountedCall, account_id: int) -> LiveKey | None:
-        """Makes a call of the lease as soon as what was asked for has come; None: it did not."""
+        """Waits until the lease is filled up, and makes the call from it; None: that was not possible."""
         if self._flushing is None or self._is_away():
             return None
         live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
@@ -221,8 +224,8 @@ class CallCounter(BatchWriter):
         return await live_key
 
     def _serve_waiters(self) -> None:
-        """Makes the calls that wait for a lease, as far as it goes. Not each caller does when its turn comes:
-        the next statement shall know of them."""
+        """Makes the calls that wait for a lease, as far as it lasts. They are made here, and not by each
+        caller when it resumes, so that they are made before the flush goes on."""
         waiters, self._lease_waiters = self._lease_waiters, []
         for entry in waiters:
             if not entry.live_key.done():

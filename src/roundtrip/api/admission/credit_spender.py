@@ -101,7 +101,7 @@ class CreditSpender(BatchWriter):
     _retry: asyncio.TimerHandle | None = None
 
     def waiting(self) -> int:
-        """Credits that are to be held, charged or released, and are not yet."""
+        """Steps that are not written yet: credits to hold, to charge or to release."""
         return len(self._wanted) + len(self._ends)
 
     async def hold(self, account_id: int, caller: str | None, taken_ms: int) -> CreditHold | None:
@@ -148,7 +148,7 @@ class CreditSpender(BatchWriter):
         self._start_flush()
 
     async def close(self) -> None:
-        """Ends what is left, if the store answers."""
+        """Charges and releases what is left, if the store answers."""
         self._away_until_s = None
         await self._finish()
         if self._retry is not None:
@@ -163,7 +163,7 @@ class CreditSpender(BatchWriter):
             self._schedule_retry()
 
     def _schedule_retry(self) -> None:
-        """Ends holds though no further call may arrive before they expire."""
+        """Flushes after ``retry_s``: no further call may arrive before the holds expire."""
         if self._retry is None:
             self._retry = asyncio.get_running_loop().call_later(self.retry_s, self._retry_now)
 

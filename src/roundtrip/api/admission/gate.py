@@ -52,8 +52,8 @@ class CallRefused(Exception):
 
 class Admitted(msgspec.Struct, frozen=True):
     """An admitted call. ``account``: the owner of its key. ``ticket``: None where nothing is counted.
-    ``day``: the UTC day that the call counts against. ``hold``: the credit that it costs instead. ``beside``:
-    what it took from the limits of its address and networks."""
+    ``day``: the UTC day that it counts against, if any. ``hold``: the credit that it costs, if any.
+    ``beside``: what it took from the limits of its address and networks."""
 
     allowance: CallAllowance
     account: Account | None = None
@@ -102,7 +102,7 @@ class Gate:
                     await self.spender.close()
 
     async def admit(self, asking: CallerRequest, counts: Counts, needs_key: bool) -> Admitted:
-        """Lets a call in, and counts it. Raises Refused: bad_key, key_needed, rate_limited, daily_limit,
+        """Lets a call in, and counts it. Raises CallRefused: bad_key, key_needed, rate_limited, daily_limit,
         busy."""
         if asking.in_view:
             counts = "never"
@@ -120,8 +120,8 @@ class Gate:
         return Admitted(self.allowances.anonymous, None, ticket, beside=beside)
 
     async def look_at(self, asking: CallerRequest) -> Account | None:
-        """Only whose live key is shown, if any; one that is not live counts. Raises CallRefused: bad_key,
-        busy."""
+        """Returns whose live key is shown; None: no key is. Counts nothing, unless the key is refused.
+        Raises CallRefused: bad_key, rate_limited, busy."""
         if asking.two_keys:
             raise await self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
@@ -132,7 +132,7 @@ class Gate:
         return None
 
     def refund(self, admitted: Admitted) -> Admitted:
-        """Uncounts a call: its failure was not the caller's doing."""
+        """Uncounts a call, and releases its credit: its failure was not the caller's doing."""
         ticket = admitted.ticket
         if ticket is None:
             return admitted
@@ -147,12 +147,12 @@ class Gate:
         return msgspec.structs.replace(admitted, ticket=self.minutes.refund(ticket))
 
     async def charge(self, admitted: Admitted) -> None:
-        """Has the call paid for, where it is: before its answer goes out."""
+        """Charges the credit that the call costs, if any, before its answer goes out."""
         if admitted.hold is not None and self.spender is not None:
             await self.spender.charge(admitted.hold)
 
     def release(self, admitted: Admitted) -> None:
-        """Releases the credit of a call whose caller has disconnected; the call still counts."""
+        """Releases the credit that the call holds, if any; the call still counts."""
         if admitted.hold is not None and self.spender is not None:
             self.spender.release(admitted.hold)
 
@@ -178,7 +178,7 @@ class Gate:
             # A revoked key is refused as such, also when its minute is used up.
             await self._look_up(asking, hashed)
             raise
-        # Not of a clock of its own: one that was put back gives no call to a day that is over.
+        # The ticket's day, not the clock's: a clock that was put back must not reopen a day that is over.
         day = _day_at(ticket.taken_ms // _DAY_MS) if counts == "day" else None
         call = CountedCall(self._minute_of(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
         live = await self._count_call(asking, call, ticket, account)
@@ -205,7 +205,7 @@ class Gate:
         return self._find_known(shown, by_cookie=False) is not None
 
     def _find_known(self, shown: str, by_cookie: bool) -> bytes | None:
-        """The hash of a key or session that was live once: it needs no checksum."""
+        """The hash of a key or session that was live once, found without its checksum; None: not known."""
         if len(shown) != keys.LENGTH or not shown.startswith(
             keys.SESSION_PREFIX if by_cookie else keys.PREFIX
         ):
@@ -234,8 +234,8 @@ class Gate:
         return live
 
     async def _look_up(self, asking: CallerRequest, hashed: bytes) -> Account:
-        """Raises Refused: bad_key, busy, and rate_limited where too many keys of an address were not live: a
-        key that this process does not know yet may be, so it is not called dead unasked."""
+        """The account of a live key, asked of the counter. Raises CallRefused: bad_key; busy; rate_limited,
+        if this process does not know the key, and its address sent too many that were not live."""
         known = hashed in self._known
         look_up_ticket = None if known else self._take_look_up(asking)
         try:
@@ -280,7 +280,7 @@ class Gate:
         return CallRefused(CallerFault("bad_key", text), await self._count_refused(asking))
 
     async def _count_refused(self, asking: CallerRequest) -> Ticket:
-        """Counts a call that is refused anyway under its address, as long as there is room."""
+        """Counts a call that is refused anyway, under its address, as long as that has calls left."""
         limit = self.allowances.anonymous.per_minute
         try:
             return await self.minutes.take(asking.name, limit)
@@ -297,12 +297,12 @@ class Gate:
             raise CallRefused(error, Ticket(caller, 0, allowance.per_minute, 0)) from None
 
     def is_bound(self, asking: CallerRequest) -> bool:
-        """Whether what holds for one address holds for this one: not on the service's own machine, unless it
-        is set so."""
+        """Whether the limits of one address hold for this caller: not on the service's own machine, unless
+        ``limit_loopback`` is set."""
         return self.allowances.address.loopback or not asking.is_local
 
     def _take_around(self, asking: CallerRequest, ticket: Ticket) -> tuple[Ticket, ...]:
-        """One call of each network around an address. Raises Refused (rate_limited)."""
+        """Counts one call of each network around an address. Raises CallRefused (rate_limited)."""
         tickets: list[Ticket] = []
         if not self.is_bound(asking):
             return ()
@@ -322,7 +322,7 @@ class Gate:
         return tuple(tickets)
 
     def _take_with_keys(self, asking: CallerRequest, allowance: CallAllowance) -> tuple[Ticket, ...]:
-        """One call of an address that shows a key. Raises Refused (rate_limited)."""
+        """Counts one call of an address that shows a key. Raises CallRefused (rate_limited)."""
         if not self.is_bound(asking):
             return ()
         try:
@@ -345,7 +345,7 @@ class Gate:
 
 @functools.lru_cache(maxsize=4)
 def _day_at(days: int) -> date:
-    """The day of UTC that is so many days after 1970 began."""
+    """The UTC day that is ``days`` days after 1970-01-01."""
     return date(1970, 1, 1) + timedelta(days=days)
 
 

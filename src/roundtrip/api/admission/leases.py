@@ -1,5 +1,6 @@
-"""Blocks of a day's calls that this process took ahead, and spends from memory. No I/O; time is passed in.
-Writes that callers enqueue, in batches of one statement, over one database connection."""
+"""``DayLeases``: blocks of a day's calls that this process took ahead, and spends from memory. No I/O; time
+is passed in. ``BatchWriter``: writes what callers enqueue, in batches of one statement, over one database
+connection."""
 
 import asyncio
 import contextlib
@@ -22,6 +23,7 @@ from roundtrip.store.server.rows import Connection
 MAX_LEASED = 64
 """Calls of one account that a process has at most: what its crash costs the caller."""
 _FIRST_LEASED = 8
+"""Calls of an account's first lease; each time that it is filled up, it doubles."""
 _SOON_S = 0.25
 """A second call within this time makes a lease worth its statement."""
 IDLE_S = 1.0
@@ -56,7 +58,7 @@ class DayLeases:
     _used: dict[int, None] = field(default_factory=dict)
     """Accounts whose lease was spent from since the last collection."""
     _unwritten: dict[AccountDay, LeaseChange] = field(default_factory=dict)
-    """Changes of leases that are no more, and those that certainly were not executed."""
+    """Changes of leases that have ended, and changes that certainly were not executed."""
 
     def spend(self, account_id: int, day: date, per_day: int, now_s: float) -> bool:
         """Makes one call of the lease, if there is one for this day and limit."""
@@ -104,14 +106,14 @@ class DayLeases:
         return bool(self._by_account or self._unwritten)
 
     def give_up_idle(self, now_s: float, idle_s: float = IDLE_S) -> None:
-        """Ends leases that made no call for so long; 0: all."""
-        for lease in [one for one in self._by_account.values() if now_s - one.used_s >= idle_s]:
+        """Ends leases that made no call for ``idle_s``; 0: all."""
+        for lease in [each for each in self._by_account.values() if now_s - each.used_s >= idle_s]:
             self._give_up(lease)
 
     def collect(self, most: int) -> list[LeaseChange]:
         """Up to ``most`` changes to write, one for each account and day."""
         changes: list[LeaseChange] = []
-        for account_id in [*self._low, *(one for one in self._used if one not in self._low)]:
+        for account_id in [*self._low, *(used for used in self._used if used not in self._low)]:
             if len(changes) >= most:
                 break
             lease, is_low = self._by_account[account_id], account_id in self._low
@@ -129,7 +131,7 @@ class DayLeases:
         return changes
 
     def settle(self, changes: Sequence[LeaseChange], lent: Mapping[AccountDay, int], now_s: float) -> None:
-        """The changes were written, and got this many calls."""
+        """The changes were written. ``lent``: how many calls each got; an absent one got none."""
         for change in changes:
             if not change.wanted:
                 continue
@@ -143,8 +145,8 @@ class DayLeases:
                 lease.size, lease.wait_until_s = 0, now_s + IDLE_S
 
     def fail(self, changes: Sequence[LeaseChange], was_not_executed: bool) -> None:
-        """The changes failed. Unless they were certainly not executed they are not repeated: a return made
-        twice would give calls away. Then the day keeps them, and the caller is short of them."""
+        """The changes failed. They are repeated only if they were certainly not executed: a return made twice
+        would give calls away. Otherwise the day keeps the calls, and the account loses them."""
         for change in changes:
             lease = self._by_account.get(change.account_id)
             if lease is not None and lease.day == change.day:
@@ -245,7 +247,7 @@ class BatchWriter(ABC):
         return self._away_until_s is not None and self.clock() < self._away_until_s
 
     def _mark_away(self, fault: Exception, event: str) -> None:
-        """Logs the first failure after a success."""
+        """Writes nothing for ``retry_s``; logs the first failure after a success."""
         if not self._is_reported:
             log.warning(event, fault=type(fault).__name__)
         self._away_until_s, self._is_reported = self.clock() + self.retry_s, True

@@ -1,4 +1,4 @@
-"""Calls counted by the minute, in this process; time comes in."""
+"""Calls counted by the minute, in this process. The clock is passed in."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
@@ -11,14 +11,15 @@ from roundtrip.domain.base.errors import LimitReached
 
 WINDOW_MS = 60_000
 MAX_LOADED = 1_000_000
+"""Rows of recent calls that a process reads at its start."""
 _MAX_CALLERS = 100_000
 _OVERFLOW = "address:overflow"
-"""Under which callers without a key are counted together while too many others are."""
+"""The name that further callers without a key are counted under together, beyond ``_MAX_CALLERS``."""
 
 
 class Ticket(msgspec.Struct, frozen=True):
-    """One counted call: what is left of the minute, and what to hand back if it shall not count.
-    ``taken_ms``: since 1970."""
+    """One counted call: what is left of the minute, and what ``refund`` needs to uncount it. ``taken_ms``:
+    since 1970."""
 
     caller: str
     taken_ms: int
@@ -27,7 +28,7 @@ class Ticket(msgspec.Struct, frozen=True):
 
 
 def over(limit: int, wait_ms: int) -> LimitReached:
-    """The refusal of who has to wait so long for the next call."""
+    """The refusal of a caller that has to wait ``wait_ms`` for its next call."""
     wait_s = -(-wait_ms // 1000)
     text = f"You made more than {limit:,} calls in a minute. Retry in {wait_s} s."
     return LimitReached("rate_limited", text, wait_s, limit)
@@ -38,8 +39,8 @@ class MinuteLimits:
     """At most ``limit`` calls in any sixty seconds, for each caller on its own. ``now_ms``: since 1970, since
     counts outlive the process.
 
-    A counted call can be handed back, which the well-kept limiters cannot do for a moving window: an
-    answer that the node's fault spoiled costs nobody a call.
+    A counted call can be refunded, which limiter libraries cannot do for a moving window: an answer that the
+    node's fault spoiled costs nobody a call.
     """
 
     now_ms: Callable[[], int]
@@ -63,7 +64,7 @@ class MinuteLimits:
         now = self.now_ms()
         caller = self._counted_as(caller)
         calls = self._of(caller)
-        # A clock that was put back: what it says lies in the future would count for as long as that is.
+        # The clock was put back: calls that now lie in the future would count until it gets there.
         if calls and calls[-1] > now + WINDOW_MS:
             calls.clear()
         while calls and calls[0] <= now - WINDOW_MS:
@@ -100,7 +101,7 @@ class MinuteLimits:
 
 
 class MinuteCounter(Protocol):
-    """Who counts calls by the minute. ``is_lasting``: it remembers them beyond this process by itself; else
+    """Counts calls by the minute. ``is_lasting``: it remembers them beyond this process by itself; else
     the gate writes them down."""
 
     @property
@@ -125,5 +126,5 @@ class LocalMinutes:
         return self.limits.take(caller, limit)
 
     def refund(self, ticket: Ticket) -> Ticket:
-        """As ``MinuteLimits.hand_back``."""
+        """As ``MinuteLimits.refund``."""
         return self.limits.refund(ticket)

@@ -13,6 +13,7 @@ PIECES_PER_VIEW = 3
 """Pieces that scripts load into a page have a limit of their own: this many times that of views."""
 _DAY_S = 86_400
 _MAX_NAMES = 100_000
+"""Beyond so many visitors, the day's counts start over, to bound the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class PageViews:
             raise LimitReached("daily_limit", text, _DAY_S - now_s % _DAY_S, per_day)
 
     def _take_beside(self, asking: CallerRequest) -> tuple[Ticket, ...]:
-        """One view of the address, whoever is signed in there, and of each network around it."""
+        """Counts one view of the address, whoever is signed in there, and of each network around it."""
         if not self.gate.is_bound(asking):
             return ()
         per_minute, tickets = self.gate.allowances.views.per_minute, []

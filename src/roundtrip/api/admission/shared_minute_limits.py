@@ -14,14 +14,14 @@ from roundtrip.api.sharing.valkey_cluster import SharedStore
 from .minute_limits import WINDOW_MS, MinuteLimits, Ticket, over
 
 _MAX_AT_ONCE = 500
-"""Calls, and hand-backs, in one script."""
+"""Calls, and refunds, in one script."""
 _MAX_WAITING = 5_000
 _MAX_KEPT = 50_000
-"""Hand-backs that wait."""
+"""Refunds that wait; beyond it the oldest are dropped."""
 SETTLE_S = 0.5
-"""For the last hand-backs."""
+"""How long the last scripts may take when the process ends."""
 _LAST_MS = 253_402_300_800_000
-"""The end of the year 9999: no clock is there."""
+"""The end of the year 9999: no clock says more."""
 
 _COUNT = Script(
     f"""\
@@ -64,21 +64,23 @@ end
 return came
 """
 )
-"""Of every caller the times of its calls, as a list: ``MinuteLimits.take`` and ``hand_back`` to the letter.
-A limit of 0 hands back. What is no list of times is somebody else's, and counts for nothing. Of each call:
-when it was taken and what is left; or -1 and how long to wait."""
+"""As ``MinuteLimits.take`` and ``refund``. Keys: for each caller, a list of the times of its calls.
+Arguments: now in ms since 1970 (empty: the store's clock), then for each key a time and a limit. Limit 0
+refunds the call of that time; any other takes a call, and the time is ignored. A value that is no list of
+times is deleted before a call is taken. Returns for each call taken when it was (ms since 1970) and how many
+are left; or -1 and how many ms to wait."""
 
 
 class _SharedTicket(Ticket, frozen=True):
-    """A call that all processes count. ``own``: the same call as this one counts it, by its own clock."""
+    """A call that all processes count. ``own``: the same call as this process counts it, by its own clock."""
 
     own: Ticket
 
 
 @dataclass(slots=True)
 class _WaitingLimit:
-    """A call of a script that has not begun. What comes: when it was taken and what is left, or -1 and how
-    long to wait; None: the store is gone."""
+    """A call that waits for its script. ``came``: what ``_COUNT`` returns for it; None: the store is
+    unavailable."""
 
     key: bytes
     limit: int
@@ -87,7 +89,8 @@ class _WaitingLimit:
 
 @dataclass(slots=True)
 class _CountQueue:
-    """Calls and refunds whose keys may be in one script; ``flushing`` sends one script after the other."""
+    """Calls and refunds (``backs``) whose keys may be in one script; ``flushing`` sends one script after the
+    other."""
 
     flushing: asyncio.Task[None] | None = None
     waiting: deque[_WaitingLimit] = field(default_factory=deque)
@@ -97,11 +100,12 @@ class _CountQueue:
 @dataclass(slots=True)
 class SharedMinutes:
     """At most ``limit`` calls in any sixty seconds over all processes that share the store, by the store's
-    clock; while it is gone, over this process, by its own: what ``limits`` counts beside it.
+    clock. ``limits`` counts the calls of this process besides, by its own clock, and decides alone while the
+    store is unavailable.
 
-    One script is under way at a time; everybody who comes meanwhile is counted by the next one. In a cluster
-    that holds for each caller. ``now_ms``: since 1970, instead of the store's clock. ``service``: whose they
-    are; others' may lie in the same store.
+    One script is under way at a time; calls that arrive meanwhile are in the next one. In a cluster that
+    holds for each caller. ``now_ms``: since 1970, instead of the store's clock. ``service``: the id of this
+    service; other services may use the same store.
     """
 
     limits: MinuteLimits
@@ -147,7 +151,7 @@ class SharedMinutes:
         )
 
     async def settle(self, within_s: float = SETTLE_S) -> None:
-        """Waits for what is under way, hand-backs too."""
+        """Waits for scripts that are under way or queued, refunds too, for ``within_s`` at most."""
         flushing = [queue.flushing for queue in self._queues.values() if queue.flushing is not None]
         if flushing:
             await asyncio.wait(flushing, timeout=within_s)
@@ -182,10 +186,10 @@ class SharedMinutes:
             while queue.waiting or queue.backs:
                 backs = [queue.backs.popleft() for _ in range(min(_MAX_AT_ONCE, len(queue.backs)))]
                 waiting = [queue.waiting.popleft() for _ in range(min(_MAX_AT_ONCE, len(queue.waiting)))]
-                _tell(waiting, await self._run_script(backs, waiting))
+                _resolve(waiting, await self._run_script(backs, waiting))
         finally:
             del self._queues[batch]
-            _tell([*waiting, *queue.waiting], None)
+            _resolve([*waiting, *queue.waiting], None)
 
     async def _run_script(
         self, backs: list[tuple[bytes, int]], waiting: list[_WaitingLimit]
@@ -201,7 +205,7 @@ class SharedMinutes:
         except StoreUnavailable:
             return None
         numbers = answer if isinstance(answer, list) else [answer]
-        if len(numbers) != 2 * len(waiting) or not all(_could_be(number) for number in numbers):
+        if len(numbers) != 2 * len(waiting) or not all(_is_plausible(number) for number in numbers):
             self.valkey.mark_unavailable("counts that are none", keys[0])
             return None
         return list(zip(numbers[::2], numbers[1::2], strict=True))
@@ -210,11 +214,11 @@ class SharedMinutes:
         return f"{NAMESPACE}:{self.service}:minute:{caller}".encode("utf-8", "surrogatepass")
 
 
-def _tell(waiting: list[_WaitingLimit], counts: list[tuple[int, int]] | None) -> None:
+def _resolve(waiting: list[_WaitingLimit], counts: list[tuple[int, int]] | None) -> None:
     for at, call in enumerate(waiting):
         if not call.came.done():
             call.came.set_result(None if counts is None else counts[at])
 
 
-def _could_be(number: object) -> bool:
+def _is_plausible(number: object) -> bool:
     return isinstance(number, int) and -1 <= number < _LAST_MS

@@ -50,8 +50,8 @@ def llms_txt() -> str:
 
 def _format_endpoint(row: AnyOperation) -> str:
     fields = [
-        field if default else f"{field}?"
-        for field, default in zip(row.params.__struct_encode_fields__, _required_flags(row), strict=True)
+        field if is_required else f"{field}?"
+        for field, is_required in zip(row.params.__struct_encode_fields__, _required_flags(row), strict=True)
         if row.has_body() or field in row.query
     ]
     parameters = f" ({', '.join(fields)})" if fields else ""

@@ -1,8 +1,7 @@
 """The OpenAPI document: every operation that has a path, from the table.
 
-One real answer for each operation, recorded from a demo by ``roundtrip tour``.
-
-``examples.json`` has them by operation name; keys and secrets in it are replaced."""
+``examples.json`` has one real answer for each operation, by its name, recorded from a demo by ``roundtrip
+tour``; keys and secrets in it are replaced."""
 
 import re
 from collections.abc import Iterable

@@ -17,7 +17,7 @@ class BadPromptArgument(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PromptParam:
-    """``form``: what a value must match: nothing else gets into the prompt's text."""
+    """An argument of a prompt. ``form``: what its value must match: nothing else gets into the text."""
 
     name: str
     description: str
@@ -27,7 +27,7 @@ class PromptParam:
 
 @dataclass(frozen=True, slots=True)
 class AgentPrompt:
-    """``write``: the text, for arguments by name; optional ones may be missing."""
+    """A prompt. ``write``: its text, from the arguments by name; optional ones may be missing."""
 
     name: str
     title: str

@@ -1,9 +1,5 @@
 """Documents generated from the table of operations and the policy: tools.json, docs/api.md,
-docs/verdicts.md.
-
-What each error code means, for the documents.
-
-The subset of JSON Schema in which schemas are published, which every client's library reads.
+docs/verdicts.md. Schemas are published in a subset of JSON Schema that every client's library reads.
 
 Gemini, Cursor, OpenAI's strict mode, JavaScript's regular expressions and code generators each refuse
 another part of what msgspec writes. A published schema accepts whatever the service accepts, and
@@ -62,7 +58,7 @@ MEANINGS = MappingProxyType(
         "holders_no_archive": "no node here keeps the token's old transfers",
     }
 )
-"""By code, without a full stop."""
+"""What each error code means, without a full stop."""
 
 
 Json = dict[str, Any]
@@ -73,7 +69,7 @@ _SCHEMAS_BY_NAME = ("properties", "$defs")
 
 
 def publish_input(schema: Json) -> Json:
-    """The published schema of parameters. None is null: a parameter that may be null may be left out."""
+    """The published schema of parameters. No type in it is null: what may be null may be left out."""
     return _publish(schema, is_input=True)
 
 

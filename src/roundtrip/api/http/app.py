@@ -72,6 +72,7 @@ _NO_PARAMS = QueryParams()
 _RECONNECT_MS, _RECONNECT_SPREAD_MS = 1_000, 4_000
 """Spreads reconnects of clients whose streams ended together."""
 _MAX_PAUSED = 10_000
+"""Paused addresses that are remembered."""
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 NotFoundPage = Callable[[Scope, CallerFault], Response]
 """Renders the page for a path that does not exist."""
@@ -505,7 +506,8 @@ class Service(Starlette):
             await super().__call__(scope, receive, send_with_headers)
         except Exception:
             self._measures.count("errors", "outside", "internal")
-            # Already logged and answered; the server would log it again. But it must close on half an answer.
+            # Already logged and answered; the server would log it again. But after half an answer the server
+            # has to close the connection.
             if not is_complete:
                 raise
 

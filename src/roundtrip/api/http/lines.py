@@ -1,8 +1,7 @@
-"""Answers of many runs as lines (NDJSON), in the order in which they are ready.
+"""Sends the answers of many runs as lines (NDJSON), in the order in which they are ready.
 
-Answers GET requests whose answer is shared already, in one step: no routing, no parameters, no encoding.
-
-What a caller sees, what is counted and what is measured is as on the way through the routes."""
+``WarmAnswers`` answers GET requests whose answer is shared already, in one step: no routing, no parameters,
+no encoding. What a caller sees, what is counted and what is measured is as on the way through the routes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -94,7 +93,7 @@ async def _cancel_on_disconnect(receive: Receive, working: asyncio.Task[None]) -
 
 PATH_FORM, GZIP_FORM = "http", "http gzip"
 """Encodings of a shared answer that are cached with it."""
-_MAX_PLACES = 10_000
+_MAX_PATHS = 10_000
 _MAX_NAME_BYTES = 256
 """Paths and queries that are longer take the way through the routes."""
 _KEY_HEADERS = frozenset((b"authorization", b"x-api-key"))
@@ -111,16 +110,17 @@ class WarmAnswers:
     dispatch: Dispatch
     callers: Callers
     _paths: dict[tuple[str, bytes], tuple[AnyOperation, str]] = field(default_factory=dict)
-    """Which answer a path and its query ask for, and the key that it is shared under."""
+    """By path and query string: the operation, and the key that its answer is shared under."""
 
     def remember(self, operation: AnyOperation, scope: Scope, query: Mapping[str, str]) -> None:
-        """The answer to this request was shared; nothing but its path and query says which it was."""
+        """Remembers a request whose answer was shared, and is the same for every request of this path and
+        query."""
         path, query_string = scope["path"], scope.get("query_string", b"")
         if operation.shared_by is None or len(path) + len(query_string) > _MAX_NAME_BYTES:
             return
         if (path, query_string) in self._paths:
             return
-        if len(self._paths) >= _MAX_PLACES:
+        if len(self._paths) >= _MAX_PATHS:
             del self._paths[next(iter(self._paths))]
         key = f"{operation.name}:{operation.shared_by(read_params(operation, scope['path_params'], query))}"
         self._paths[path, query_string] = operation, key

@@ -4,7 +4,7 @@ The library parses and encodes a message several times. Equal requests get equal
 id, so the library's own bytes are recorded and sent again with the new id. The library answers every
 request that is not exactly plain.
 
-Validates the envelope of a message to the tool server before the protocol's library sees it.
+Also validates the envelope of a message to the tool server before the protocol's library sees it.
 
 The library's error messages quote its input, which may contain a key. So malformed messages are answered
 here, with fixed texts."""

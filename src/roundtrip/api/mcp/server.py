@@ -215,6 +215,7 @@ class McpDoor:
             get_tool_input_schema=self._schemas.get,
             cache_hints={"tools/list": _LISTING_CACHE, "prompts/list": _LISTING_CACHE},
         )
+        # Without the library's own tracing: ``Dispatch.run`` makes the spans.
         server.middleware.clear()
         return server
 

@@ -1,6 +1,6 @@
-"""Operations: keys for a signature, the key's account, and paid calls. Operations: the holdings of the
-account's wallet. Operations: the channels to which an account's alerts are delivered. Operations: marks
-and flags that accounts set on wallets and tokens. Operations: the service's own state."""
+"""Operations: keys for a signature, the key's account, and paid calls; the holdings of the account's wallet;
+the channels to which an account's alerts are delivered; marks and flags that accounts set on wallets and
+tokens; the service's own state."""
 
 from roundtrip.api.operations.operation import AnyOperation, account_operation, service_operation
 from roundtrip.services.accounts.credits import credits_status, redeem_payment

@@ -180,7 +180,7 @@ AccountHandler = Callable[[Context, P, Account], Awaitable[UseCaseAnswer[A]]]
 def _for_service(
     make: Callable[Concatenate[Runner[P], type[P], type[A], Q], Operation[P, A]],
 ) -> Callable[Concatenate[Handler[P, A], Q], Operation[P, A]]:
-    """``make`` with a use case's function in place of its runner and its types."""
+    """``make``, which then takes a use case's function in place of a runner and its two types."""
 
     def make_operation(handler: Handler[P, A], /, *args: Q.args, **fields: Q.kwargs) -> Operation[P, A]:
         params, answer = read_types(handler)
@@ -213,6 +213,6 @@ account_operation = _for_account(Operation)
 
 
 def read_types(handler: Callable[..., object]) -> tuple[Any, Any]:
-    """The types of its parameters and of its answer."""
+    """The types of a handler's parameters and of its answer."""
     hints = get_type_hints(handler)
     return hints["params"], get_args(hints["return"])[0]

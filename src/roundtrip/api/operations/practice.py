@@ -1,5 +1,5 @@
-"""Operations: practice trading with pretend eth at real prices. Operations: the practice league, and the
-tag that marks agents in it."""
+"""Operations: practice trading with pretend eth at real prices; the practice league, and the tag that marks
+agents in it."""
 
 from roundtrip.api.operations.operation import AnyOperation, Operation, account_operation, service_operation
 from roundtrip.services.practice.account import practice_account, practice_trades

@@ -1,5 +1,5 @@
-"""Operations: one token. Operations: lookups by transaction, address, name or symbol. Operations:
-simulating and preparing transactions before they are signed. Operations: one wallet."""
+"""Operations: one token; lookups by transaction, address, name or symbol; simulating and preparing
+transactions before they are signed; one wallet."""
 
 from roundtrip.api.operations.operation import AnyOperation, account_operation, service_operation
 from roundtrip.services.check.handler import check

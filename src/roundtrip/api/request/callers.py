@@ -1,10 +1,9 @@
 """Identifies the caller of a request by its address and key.
 
-Request ids: generated here, and written to every log line and the answer of a request.
+Makes request ids, which are written to every log line and the answer of a request. A caller's own
+``x-request-id`` is ignored: it could be any text in the log, or another request's id.
 
-A caller's own ``x-request-id`` is ignored: it could be any text in the log, or another request's id.
-
-Moves API keys and session tokens out of request paths before anything else reads the path."""
+Removes API keys and session tokens from request paths before anything else reads the path."""
 
 import asyncio
 import functools
@@ -74,12 +73,12 @@ class Callers:
                 continue
             two_keys = two_keys or (key is not None and shown is not None and shown != key)
             key = key if shown is None else shown
-        host = keyless(self.host(headers, client))
+        base = keyless(self.host(headers, client))
         if key is None:
-            return host
+            return base
         if two_keys:
-            return CallerRequest(host.name, two_keys=True, networks=host.networks, is_local=host.is_local)
-        return CallerRequest(host.name, key.decode("latin-1"), networks=host.networks, is_local=host.is_local)
+            return CallerRequest(base.name, two_keys=True, networks=base.networks, is_local=base.is_local)
+        return CallerRequest(base.name, key.decode("latin-1"), networks=base.networks, is_local=base.is_local)
 
     def host(self, headers: Headers, client: tuple[str, int] | None) -> str | None:
         """The client's address: the one that trusted proxies name, else the connection's."""
@@ -219,6 +218,7 @@ def hide_keys(scope: Scope) -> None:
         is_key = key and "/" not in key
         if is_key:
             scope[PATH_KEY] = key
+        # Nothing is at /mcp/-: what cannot be a key may still contain one.
         _set_path(scope, "/mcp" if is_key else "/mcp/-")
     elif _LOOKS_LIKE_A_KEY.search(path):
         _set_path(scope, _LOOKS_LIKE_A_KEY.sub(r"\1", path))

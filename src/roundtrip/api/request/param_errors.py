@@ -3,7 +3,7 @@
 What a parameter must be comes from its JSON Schema; examples come from a table by form, and by name
 where a form has several meanings. msgspec's messages are read for the parameter's path only.
 
-Null in the place of a parameter that may be left out, as many programs send it."""
+``drop_nulls`` removes null from the place of a parameter that may be left out: many programs send that."""
 
 import difflib
 import re
@@ -155,6 +155,7 @@ def _describe_expected(params: type[msgspec.Struct], path: str) -> str | None:
     if schema is None:
         return None
     if name == "address":
+        # The sentence begins with the name: not "address must be an address".
         return _AN_ADDRESS.replace("an address: ", "")
     if name in _BY_NAME:
         return _BY_NAME[name]

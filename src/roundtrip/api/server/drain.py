@@ -1,9 +1,8 @@
 """Graceful shutdown of the HTTP server: connected clients are answered before it closes.
 
-Accepts connections from a listening socket that several processes share, so that each gets its share.
-
-The event loop's own server accepts all that are waiting: of 32 simultaneous connections, one process of
-two got all 32, and the other had nothing to do while they stayed open."""
+``PacedAccept`` accepts connections from a listening socket that several processes share, so that each gets
+its share. The event loop's own server accepts all that are waiting: of 32 simultaneous connections, one
+process of two got all 32, and the other had nothing to do while they stayed open."""
 
 import asyncio
 import contextlib
@@ -98,7 +97,7 @@ ANSWERS_S = 35.0
 _LOOK_S = 0.02
 _MARK_LOOK_S = 0.25
 READY = "/ready"
-"""Where a balancer asks."""
+"""The path where a balancer asks whether it may send callers to this process."""
 DRAINS = "This process takes no new callers now. Send the request to another one, or retry in 5 seconds."
 ENDING = "ending"
 """The name of the server's ``EndlessAnswers`` in a request's ``state``."""
@@ -121,7 +120,7 @@ class DrainRequest:
         self._look_s = clock()
 
     def is_made(self) -> bool:
-        """Whether callers shall go elsewhere: this process answers them, and closes their connections."""
+        """Whether the mark exists: then GET /ready answers 503, and every answer closes its connection."""
         now_s = self._clock()
         if now_s >= self._look_s:
             # A folder that this user may not read says nothing new.
@@ -132,7 +131,7 @@ class DrainRequest:
 
 
 class EndlessAnswers:
-    """Ends answers that never end by themselves when the server shuts down, which would wait for them."""
+    """When the server shuts down, ends the answers that never end by themselves: it would wait for them."""
 
     def __init__(self) -> None:
         self.is_ending = False

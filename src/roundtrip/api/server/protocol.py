@@ -17,7 +17,8 @@ from roundtrip.api.request.callers import anonymous, parse_host
 from roundtrip.domain.base.metrics import Measures
 
 MAX_STARTS = 16
-"""Some 2 ms of warm answers: as long as any other request waits for its next step."""
+"""Requests started in one turn of the event loop: with warm answers (``WarmAnswers``) some 2 ms, for which
+every other request waits."""
 
 
 class FairStarts:
@@ -60,7 +61,8 @@ class FairStarts:
 
 
 MAX_HEAD_BYTES = 512 * 1024
-"""More than one read from a socket returns, so that a body in the same read never counts as head."""
+"""More than one read from a socket returns, so that a short head is not refused for the body in the same
+read, which is counted with it."""
 HEAD_S = 10.0
 BODY_S = 10.0
 _BODY_GRACE_S = 5.0
@@ -127,11 +129,11 @@ def raise_file_limit(most_connections: int) -> int:
 
 
 class ConnectionPlaces:
-    """The open connections: at most ``most``, and at most a tenth of that from one address (proxies: no limit
-    of their own, as they carry many clients). At a limit, an idle connection is closed for the new one, else
-    the one that has waited longest for its request, else the new one is refused. ``drains``: whether an
-    operator asked this process to drain. ``pause_s``: for how long an address's new connections are not
-    read."""
+    """The open connections: at most ``most``, and from one address at most a tenth of that, or 20 if that is
+    more (proxies: no limit of their own, as they carry many clients). At a limit, an idle connection is
+    closed for the new one, else the one whose request is awaited longest, else the new one is refused.
+    ``drains``: whether an operator asked this process to drain. ``pause_s``: for how long an address's new
+    connections are not read."""
 
     drains: Callable[[], bool] = staticmethod(lambda: False)
     pause_s: Callable[[str | None], float] = staticmethod(lambda host: 0.0)

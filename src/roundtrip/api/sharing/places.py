@@ -13,7 +13,7 @@ PLACES = 24
 """One and a half times the node's lane for checks: while two thirds of the runs are at the node, the others
 read and judge. A node of two processors does no more checks a second with more than four at once."""
 WAIT_S, PAGE_WAIT_S = 2.0, 5.0
-"""How long a run may wait for its place; for a person who looks at a page."""
+"""How long a run may wait for its place; the second: for a person who looks at a page."""
 MAX_LINE = 8
 """Waiting runs of one caller."""
 MAX_WAITING, MAX_WAITING_BYTES = 1_000, 64 * 10**6
@@ -65,7 +65,7 @@ class RunPlace:
             self._places.move(-1, 1)
 
     def step_in(self) -> None:
-        """It has waited."""
+        """A part of the run has waited. When none waits any more, the run takes its place again."""
         self._away -= 1
         if self._away == 0 and not self._has_ended:
             self._places.move(1, -1)
@@ -79,7 +79,7 @@ class RunPlace:
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A run that waits. ``place``: comes when it may start; None: it need not start any more."""
+    """A run that waits. ``place``: set when it may start; None: it need not start any more."""
 
     caller: FlightCaller
     size: int

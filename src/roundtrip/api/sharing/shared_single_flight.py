@@ -25,7 +25,8 @@ if answer then return {'answer', answer, redis.call('PTTL', KEYS[1])} end
 if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {'lease'} end
 return {'held', redis.call('GET', KEYS[2])}
 """)
-"""Keys: answer, lease. Arguments: token, the lease's milliseconds, 1 to ignore a stored answer."""
+"""Keys: answer, lease. Arguments: this caller's token, the lease's milliseconds, 1 to ignore a stored answer.
+"""
 _FIND = Script("""\
 local answer = redis.call('GET', KEYS[1])
 return answer and {answer, redis.call('PTTL', KEYS[1])}
@@ -42,6 +43,7 @@ _RENEW = Script("""\
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 """)
+"""Key: lease. Arguments: the lease holder's token, the lease's milliseconds."""
 _RELEASE = Script("if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end")
 """Key: lease. Argument: the lease holder's token."""
 _FINISH = Script("""\
@@ -83,6 +85,7 @@ _OUTCOMES: msgspec.msgpack.Decoder[_Outcome] = msgspec.msgpack.Decoder(_Outcome)
 _INTERNAL = _SharedFailure("internal", "", None)
 
 HitAnswer = tuple[SharedAnswer, int, Literal[True]]
+"""What ``get`` returns if another process made the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +271,7 @@ class SharedInValkey:
         self.valkey.send_script(_RELEASE, (self.store_key("lease", key),), (token,))
 
     def store_key(self, kind: str, key: str, token: bytes = b"") -> bytes:
+        """The store's key of an answer, lease or outcome; the last is of one run, whose ``token`` it has."""
         # A key contains strangers' text of any length. In a cluster all keys of an answer are on one master.
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{NAMESPACE}:{kind}:{self.version}:{{{digest}}}"

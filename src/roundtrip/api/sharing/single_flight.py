@@ -1,5 +1,5 @@
-"""Shared answers with a lifetime, and single flight: one run for equal concurrent requests. The caller gives
-the clock."""
+"""Shared answers with a lifetime, and single flight: one run for equal concurrent requests. The clock is
+passed in."""
 
 import asyncio
 from collections import OrderedDict

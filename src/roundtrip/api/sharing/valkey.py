@@ -30,7 +30,8 @@ _MAX_PER_GROUP = 200
 """Commands in one group."""
 _MAX_QUEUED = 5_000
 _EXTRA_TURNS = 20
-"""Turns of the event loop that a group gets after its time limit; an idle loop spends no time on them."""
+"""Turns of the event loop that a group gets after its time limit, to read replies that arrived in time; an
+idle loop runs them at once."""
 _ERROR_CODE = re.compile("[A-Z]{1,20}")
 _REDIRECTIONS = (AskError, TryAgainError)
 """Replies of a cluster's master that did not run the command; MovedError is an AskError."""
@@ -79,9 +80,9 @@ class Valkey:
     again, and all others fail until it has ended. So a store that hangs costs one bounded wait a second, for
     any number of callers.
 
-    ``clock``: seconds from any origin. ``bound_s``: of the next group; it may be set anew. ``node``: the name
-    of this master of a cluster, for the log; its redirections are raised as redis-py's AskError and
-    TryAgainError, and are no failure.
+    ``clock``: seconds from any origin. ``bound_s``: the time limit of the next group; it may be changed.
+    ``node``: the name of this master of a cluster, for the log; its redirections are raised as redis-py's
+    AskError and TryAgainError, and are no failure.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 _EXAMPLE = "redis://127.0.0.1:7000,127.0.0.1:7001/?cluster=true"
 _DEFAULT_PORT = 6379
 _MAX_TRIES = 8
-"""Of one script: each that was not the last was redirected, so it did not run."""
+"""Tries of one script: a master that redirects a script has not run it."""
 _PAUSE_S = 0.01
 """Before the second try of a script whose keys are on two masters; it grows by as much with each try."""
 
@@ -135,7 +135,7 @@ class ValkeyCluster:
         return self._reading is not None or self._clock() < self._read_again_s
 
     def _master(self, address: _Address) -> Valkey:
-        """Raises StoreUnavailable after the end; BadUrl for the first address, or for none."""
+        """The client of a master, made at its first use. Raises StoreUnavailable after ``close``; BadUrl."""
         master = self._masters.get(address)
         if self._closed:
             raise StoreUnavailable
@@ -191,7 +191,7 @@ class ValkeyCluster:
         return False
 
     async def _ask_map(self, address: _Address) -> list[_Address | None]:
-        """Empty: it does not answer, or has no map."""
+        """The master of each slot; empty: this host does not answer, or has no map."""
         try:
             return _parse_map(await self._master(address).ask("CLUSTER", "SLOTS"), address[0])
         except StoreUnavailable:
@@ -202,8 +202,9 @@ class ValkeyCluster:
             return []
 
     def _use_map(self, owners: list[_Address | None]) -> None:
-        """Closes connections to who has no slot. A redirected script may be on its way to one of them, so it
-        closes them only if the map before had none for them either, unless this is the first map."""
+        """Keeps the map, and closes the clients of masters without a slot. A redirected script may be on its
+        way to one of them, so one is closed only if the map before had no slot for it either, or if this is
+        the first map."""
         unused = self._masters.keys() - set(owners)
         for address in unused & self._unused if self._owners else unused:
             self._end_later(self._masters.pop(address).close())
@@ -247,7 +248,7 @@ def open_shared_store(
 
 
 def _split_hosts(url: str) -> tuple[str, str, str]:
-    """The scheme, the hosts with whoever stands before them, and the rest. Raises ValueError."""
+    """The scheme, the hosts (with user and password before them), and the rest. Raises ValueError."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         raise ValueError("there is no scheme")
@@ -256,7 +257,7 @@ def _split_hosts(url: str) -> tuple[str, str, str]:
 
 
 def _parse_address(host: str) -> _Address:
-    """Raises ValueError."""
+    """A host and its port, ``_DEFAULT_PORT`` if there is none. Raises ValueError."""
     parts = urlsplit(f"//{host}")
     if not parts.hostname:
         raise ValueError("there is no host")
@@ -271,7 +272,7 @@ def _find_slot(keys: Sequence[bytes]) -> int:
 
 
 def _parse_map(reply: object, host: str) -> list[_Address | None]:
-    """The master of each slot. ``host``: who replied. Raises anything if it is no map."""
+    """The master of each slot; None: not known. ``host``: who replied. Raises anything if it is no map."""
     owners: list[_Address | None] = [None] * REDIS_CLUSTER_HASH_SLOTS
     ranges = parse_cluster_slots(reply, current_host=host)
     if not ranges:

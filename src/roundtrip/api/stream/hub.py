@@ -26,6 +26,7 @@ MAX_WAITING, MAX_WAITING_BYTES = 256, 256 * 1024
 PAUSE_S = 0.2
 HEARTBEAT_S = 15.0
 _FULL_S, _ACCOUNT_FULL_S = 30, 15
+"""When a refused reader shall retry: the process, or its account, has no room."""
 log = structlog.get_logger(__name__)
 
 
@@ -184,7 +185,7 @@ class StreamHub:
 
     async def _end_revoked(self) -> None:
         """Ends the streams of keys that were revoked, in this process or in another one."""
-        hashes = {one.key_hash for one in self._listeners if one.key_hash is not None}
+        hashes = {reader.key_hash for reader in self._listeners if reader.key_hash is not None}
         dead = await self.source.dead_keys(hashes) if hashes else set()
         for listener in self._listeners:
             if listener.key_hash in dead:
@@ -195,7 +196,7 @@ class StreamHub:
             is_whole = True
             try:
                 await self._end_revoked()
-                accounts = {one.account_id for one in self._listeners if "alert" in one.kinds}
+                accounts = {reader.account_id for reader in self._listeners if "alert" in reader.kinds}
                 events, is_whole = await self.source.read(cursor, accounts)
                 self.publish(events)
                 self._is_failing = False
@@ -273,7 +274,7 @@ async def send_stream(
 
 async def _send_events(hub: StreamHub, listener: StreamListener, start: StreamPosition, send: Send) -> None:
     while listener.is_open():
-        # Read before the queue: an event that comes now is not behind this position.
+        # Read before the queue is taken: every event up to this position is in it, or was sent.
         position = hub.position() or start
         taken = await listener.take()
         if not taken and listener.is_open():

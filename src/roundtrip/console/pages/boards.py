@@ -60,7 +60,7 @@ _SOONEST_MS, _SPREAD_MS = 1_000, 4_000
 class BoardPage(Generic[A, R]):
     """A board's page: its name, which is that of the tool with the same rows if there is one, its title, the
     words on its tab, and its description. ``operation``: whose answer it shows; ``rows``: the rows of that.
-    ``repeats``: the answer's text tells the rows again, for programs."""
+    ``repeats``: the answer's text repeats the rows, for programs."""
 
     tool: str
     title: str
@@ -77,7 +77,7 @@ class BoardPage(Generic[A, R]):
         return f"boards/{self.tool}.html"
 
     def view(self, query: Mapping[str, str] = MappingProxyType({})) -> BoardView[R]:
-        """How a reader with this query looks at it; without one: the usual view."""
+        """The view that this query string names; without one: the usual view."""
         return BoardView.of(self.table, query)
 
 
@@ -193,12 +193,12 @@ def show_values(board: BoardPage[A, R], answer: A, view: BoardView[R] | None = N
 
 
 def _shorten_price(value: float, prefix: str = "") -> Markup:
-    """As the token's chart writes it."""
+    """The price as the token's chart writes it."""
     return shorten_price(f"{Decimal(f'{value:.15g}'):f}", prefix)
 
 
 def find_good(newest: NewestVerdicts | None) -> str | None:
-    """The token of the newest verdicts' good example; None: there is none."""
+    """The token of an ok verdict among the examples of the newest verdicts; None: there is none."""
     examples = [] if newest is None else newest.examples
     return next((row.token.address for row in examples if row.verdict.level == "ok"), None)
 

@@ -31,6 +31,7 @@ _TRADES = page_operation(
 _FOLLOWED = own_operation(followed_wallets, counts="never", errors=("busy",))
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _MIN_ZEROS = 4
+"""From so many zeros after the point on, they are counted."""
 _DIGITS = 4
 _WIDTH, _HEIGHT = 600, 160
 LISTED = 30
@@ -75,8 +76,9 @@ def _read_figures(candle: CandleRow) -> list[float]:
 
 
 def shorten_price(text: str | None, prefix: str = "") -> Markup:
-    """A plain decimal with four significant digits, from one on with two decimals. A small one counts its
-    zeros after the point: ``0.0₈4212`` has eight. The tooltip has the whole number; a dash: unknown."""
+    """A plain decimal cut to four significant digits; from 100 on to two decimals, from 1,000 on to none. A
+    small one counts its zeros after the point: ``0.0₈4212`` has eight. The tooltip has the whole number; a
+    dash: unknown."""
     if text is None:
         return Markup("–")
     whole, _, fraction = text.partition(".")

@@ -1,5 +1,5 @@
-"""The front page and the status page. The search of the pages: the page that a query opens, and the tokens
-suggested while the user types."""
+"""The front page, the status page, and the search: the page that a query opens, and the tokens suggested
+while the user types."""
 
 from starlette.responses import Response
 

@@ -15,6 +15,7 @@ MAX_IN_PURSE, MAX_DRAWN = 6, 16
 _MAX_OF_GROUP = 8
 """Wallets of a launch group in its drawing: more would overlap. The list below it has the rest."""
 _ROW, _TOP, _DOT_X = 38, 24, 160
+"""In units of the drawing: the height of a row, the y of the first dot, and the x of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class TiedWallet:
 
 @dataclass(frozen=True, slots=True)
 class TieGroup:
-    """The wallets of one purse; None: those without one. ``middle``: the height of the purse."""
+    """The wallets of one purse; ``number``, ``purse`` None: those without one. ``middle``: the purse's y."""
 
     number: int | None
     purse: PurseAnswer | None
@@ -65,7 +66,7 @@ def draw_ties(held: TokenHolders, launched: LaunchBundle) -> TieDrawing | None:
     for number in (*range(1, len(rows) + 1), None):
         purse = rows[number - 1] if number is not None else None
         if purse is not None and not purse.holding:
-            continue  # Its wallets sold all: the table has them.
+            continue  # Its wallets hold nothing: only the table has them.
         members = [wallet for wallet in wallets if wallet.purse == number]
         shown = members[: min(MAX_IN_PURSE, MAX_DRAWN - drawn)]
         if not shown or (number is None and not groups):

@@ -17,7 +17,7 @@ _END = own_operation(end_session, method="POST", writes=True, counts="never")
 
 
 class SignInForm(msgspec.Struct):
-    """What the page's script sends. ``claim``: of a contract wallet. ``to``: the page after it."""
+    """What the page's script sends. ``claim``: of a contract wallet. ``to``: the path after signing in."""
 
     address: str = ""
     signature: str = ""

@@ -78,12 +78,14 @@ _HISTORY = replace(find_operation("check_history", TokenParams, CheckHistory), c
 _LIQUIDITY = find_operation("token_liquidity", TokenParams, Liquidity)
 NOTHING_STORED = StoredRisk()
 _AFTER = "hx-trigger-after-settle"
-"""The event of a piece that came: what to know before buying loads again, with what that piece knows."""
+"""The header that makes htmx raise an event when a piece is shown: then ``know_piece.html`` loads again, with
+what that piece has read."""
 _HOLDERS_S = 0.25
 """How long the page waits for its holders: it may show the verdict that much later."""
 _AWAY, _AGAIN_S, _MAX_EARLIER = ("upstream", "busy"), 10, 3
 """Errors after which the page shows what it has; how soon it tries again; how many verdicts it names."""
 _MAX_VERDICTS, _MIN_WIDTH = 20, 6.0
+"""How many verdicts the strip shows, and the least width of one."""
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
 _CHANGE_STATES = {
     "can": "Can change",
@@ -95,8 +97,8 @@ _CHANGE_STATES = {
 
 
 async def show_token(visit: Visit) -> Response:
-    """GET /token/{address}: the verdict card, from a check of this moment. ``amount``: of another size. Where
-    no check can be made, what is known without."""
+    """GET /token/{address}: the verdict card, from a check of this moment. ``amount``: eth that the check
+    spends. Where no check can be made: what is known without one."""
     try:
         return await _show_checked(visit)
     except RoundtripError as fault:
@@ -111,7 +113,7 @@ async def _show_checked(visit: Visit) -> Response:
     is_usual = params.probe_wei() is None
     row = find_check(params)
     if visit.is_piece():
-        # A piece belongs to the page of an answer that was counted, and is shared for as long.
+        # A piece belongs to a page whose check was counted, and shows that check as long as it is shared.
         if _find_shared(visit, row, params.shared_as()) is None:
             return Response(status_code=204)
         row = replace(row, counts="never")
@@ -392,8 +394,8 @@ async def read_risk(visit: Visit, address: str) -> StoredRisk:
 
 
 async def read_holders(visit: Visit, address: str, code: str) -> HoldersPage | None:
-    """The answer for the holders' part if it is there at once; None: the part loads by itself. The reading
-    goes on for that: it is shared. ``code``: that of the token's verdict."""
+    """The answer for the holders' part if it is there at once; None: the part loads by itself later. Then
+    the run goes on, and the part gets its answer. ``code``: that of the token's verdict."""
     if not is_tradable(code):
         return None
     try:
@@ -404,7 +406,7 @@ async def read_holders(visit: Visit, address: str, code: str) -> HoldersPage | N
 
 
 def _find_shared(visit: Visit, operation: Operation[Any, A], shared_as: str) -> A | None:
-    """An answer that was just given, if it is still shared; None: not known now. Asks nobody."""
+    """The answer that is shared under this name, if it has not expired; None: there is none. Runs nothing."""
     found = visit.console.dispatch.shared.find_fresh(f"{operation.name}:{shared_as}")
     return None if found is None else msgspec.json.decode(found.body, type=operation.answer)
 

@@ -21,6 +21,7 @@ from .token import find_check, read_check_params
 
 _REQUESTS = page_operation(proof_requests, bad_params="bad_address")
 _EVERY_S = 0.1
+"""How often new steps are sent."""
 
 
 async def stream_steps(visit: Visit) -> Response:
@@ -65,14 +66,15 @@ async def _send_steps(
             check.exception()
             yield encode_event("end", "")
         finally:
-            # Who leaves earlier has caused a whole check: that view stays counted.
+            # A visitor who leaves earlier has caused a whole check, so that view stays counted.
             if check.done():
                 visit.settle()
             check.cancel()
 
 
 async def show_request(visit: Visit) -> Response:
-    """GET /token/{address}/request: ``wallet`` traded last ``after`` seconds after the block."""
+    """GET /token/{address}/request: the requests in which ``wallet`` traded last ``after`` seconds after
+    its first trade or after the block."""
     address, wallet, after = visit.address, visit.query.get("wallet"), visit.query.get("after", "0")
     seconds = int(after) if after.isdecimal() and len(after) < 8 else 0
     found = await visit.ask(_REQUESTS, ProofRequestsParams(address, wallet, seconds)) if wallet else None

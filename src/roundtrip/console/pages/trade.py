@@ -49,7 +49,7 @@ class TradeForm:
 
     @classmethod
     def read(cls, visit: Visit) -> "TradeForm":
-        """From the page's address."""
+        """The form, filled from the query string."""
         token, wallet, amount, percent, slippage = (visit.query.get(name, "").strip() for name in _SHOWN)
         side = "sell" if visit.query.get("side") == "sell" else "buy"
         return cls(side, token, wallet, amount, percent, slippage or "1")
@@ -59,7 +59,7 @@ class TradeForm:
         return bool(self.token and self.wallet and (self.amount or (self.percent and self.side == "sell")))
 
     def slippage_bps(self) -> int:
-        """Raises CallerFault (bad_input)."""
+        """In hundredths of a percent. Raises CallerFault (bad_input)."""
         return round(100 * _read_number(self.slippage, "The slippage"))
 
     def params(self) -> dict[str, object]:
@@ -74,7 +74,7 @@ class TradeForm:
         return params | {"amount": self.amount}
 
     def order(self) -> "verify.Request":
-        """What the prepared steps are compared with."""
+        """The request that the verifier compares the prepared steps with."""
         amount = None if self.side == "sell" and self.percent else self.amount
         return verify.Request(self.wallet, self.token, self.side, amount, slippage_bps=self.slippage_bps())
 
@@ -106,6 +106,7 @@ async def show_trade(visit: Visit) -> Response:
     trade = msgspec.json.decode(body, type=operation.answer)
     verdict, insiders = trade.verdict, None
     if form.side == "buy":
+        # Stores the insiders' share, which is read next.
         await read_holders(visit, trade.token.address, verdict.code)
         stored = await read_risk(visit, trade.token.address)
         insiders = find_insider_warning(verdict.level, stored.insiders_bps)
@@ -225,8 +226,8 @@ _OF_BLOCK = frozenset(
         "capabilities",
     )
 )  # fmt: skip
-"""What a node tells of a sent transaction beyond the call: its place in the chain and its signature. And what
-a site asks of the wallet beside it (EIP-5792)."""
+"""Fields that a node adds to a sent transaction: its place in the chain and its signature.
+``capabilities``: what a site asks of the wallet with a call (EIP-5792)."""
 _OF_BATCH = frozenset(("version", "id", "atomicRequired", "capabilities"))
-"""What a request for several calls says to the wallet alone (EIP-5792). If one call fails, the answer is that
-it would fail, however they are sent."""
+"""Fields of a request for several calls that concern the wallet alone (EIP-5792). If one call fails, the
+answer is that all would fail, however they are sent."""

@@ -73,7 +73,7 @@ class TreeNode(NamedTuple):
 
 
 class PayerTree(NamedTuple):
-    """A payer (``heart``) beside rows of the wallets that it paid."""
+    """A payer (``heart``) beside rows of the wallets that it paid. ``middle``: the payer's y."""
 
     heart: str
     label: str
@@ -92,7 +92,7 @@ _SORTS: Mapping[str, Callable[[ValuedPosition], Any]] = {
 }
 """By what positions are sorted, the largest first; a value that is not known comes last."""
 _NO_GAIN = 1e-9
-"""A gain of a smaller part of the cost is none: floats are not more exact."""
+"""A gain below this share of the cost counts as 0: floats are not more exact."""
 _MAX_DAYS = 90
 """The chart has so many days: each more makes its bars thinner."""
 

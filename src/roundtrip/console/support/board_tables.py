@@ -1,5 +1,5 @@
-"""What the rows of each board are sorted and filtered by. How a reader looks at a board: sorted and
-filtered, by the address of the page."""
+"""What the rows of each board can be sorted and filtered by, and the view of a board that a query string
+names."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -48,8 +48,8 @@ class RowFilter(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class BoardTable(Generic[R]):
-    """How the rows of a page can be sorted and filtered. ``sorts``: the first one is the usual order.
-    ``groups``: those that rows may belong to, in the order of the page; ``group``: that of a row."""
+    """How the rows of the page at ``path`` can be sorted and filtered. ``sorts``: the first one is the usual
+    order. ``groups``: those that rows may belong to, in the order of the page; ``group``: that of a row."""
 
     path: str
     sorts: tuple[SortColumn[R], ...]
@@ -63,13 +63,13 @@ class BoardTable(Generic[R]):
 
     def read_tags(self, row: R) -> frozenset[str]:
         """The filters that let the row through, as ``name-value``, and its group."""
-        tags = {f"{one.name}-{value}" for one in self.filters for value in one.read(row)}
+        tags = {f"{choice.name}-{value}" for choice in self.filters for value in choice.read(row)}
         return frozenset({*tags, f"group-{self.group(row)}"})
 
 
 @dataclass(frozen=True, slots=True)
 class BoardView(Generic[R]):
-    """One way to look. ``turned``: the sort is against the column's own direction. ``filters``: chosen
+    """One way to look at a board. ``turned``: sorted against the column's own direction. ``filters``: chosen
     values by name. ``hides_dangers``: traps and the like are left out."""
 
     table: BoardTable[R]
@@ -81,7 +81,11 @@ class BoardView(Generic[R]):
     @classmethod
     def of(cls, table: BoardTable[R], query: Mapping[str, str]) -> "BoardView[R]":
         """The view that a query string names. What it does not know is left out: an old link shows all."""
-        filters = {one.name: query[one.name] for one in table.filters if query.get(one.name) in one.values}
+        filters = {
+            choice.name: query[choice.name]
+            for choice in table.filters
+            if query.get(choice.name) in choice.values
+        }
         hides_dangers = "danger" in table.groups and query.get("dangers") == "hide"
         sort = table.find_sort(query.get("sort", ""))
         return cls(table, sort, query.get("turned") == "1", filters, hides_dangers)
@@ -115,7 +119,7 @@ class BoardView(Generic[R]):
             tags = self.table.read_tags(row)
             if self.needs <= tags and not (self.hides_dangers and "group-danger" in tags):
                 groups[self.table.group(row)].append(row)
-        return {name: self._sort(some) for name, some in groups.items()}
+        return {name: self._sort(group) for name, group in groups.items()}
 
     def _sort(self: "BoardView[T]", rows: list[T]) -> list[T]:
         known = [row for row in rows if self.sort.read(row) is not None]
@@ -317,14 +321,14 @@ _MARKS = {"good": "Good", "bad": "Bad", "scam": "Scam"}
 NAMES: BoardTable[WalletNamed] = BoardTable(
     "/boards/wallet_names",
     (
-        SortColumn("people", "People", lambda row: sum(one.people for one in row.names + row.marks)),
+        SortColumn("people", "People", lambda row: sum(given.people for given in row.names + row.marks)),
         SortColumn("wallet", "Wallet", lambda row: row.wallet, rises=True),
         SortColumn(
             "name", "Name", lambda row: row.names[0].name.casefold() if row.names else None, rises=True
         ),
         SortColumn("mark", "Mark", lambda row: row.marks[0].mark if row.marks else None, rises=True),
     ),
-    (RowFilter("mark", "Mark", _MARKS, lambda row: (one.mark for one in row.marks)),),
+    (RowFilter("mark", "Mark", _MARKS, lambda row: (given.mark for given in row.marks)),),
 )
 
 _FLAGS = {"runs": "Runs", "drains": "Drains", "dead": "Dies"}

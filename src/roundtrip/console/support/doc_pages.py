@@ -19,7 +19,7 @@ _READERS = (
     "liquidity.md", "boards.md", "rules.md", "alerts.md", "keys.md", "limits.md", "bag.md", "practice.md",
     "marks.md", "scorecard.md", "verify.md", "terminal.md", "glossary.md", "security.md",
 )  # fmt: skip
-"""Pages for users, in order of use; the others are for who runs a service."""
+"""Pages for users, in order of use; the others are for operators and developers."""
 _ABSOLUTE = re.compile(r"https?://|#")
 
 

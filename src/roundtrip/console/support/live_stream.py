@@ -16,10 +16,12 @@ from roundtrip.domain.base.errors import LimitReached, ServiceFull
 MAX_PER_ADDRESS = 4
 """Streams of one address: a browser opens six connections to a host, and pages need some of them."""
 MOST = 500
+"""Streams of one process."""
 PAUSE_S = 1.0
 """Pause between two reads of a board."""
 HEARTBEAT_S = 15.0
 _FULL_S, _ADDRESS_FULL_S = 30, 15
+"""When a refused viewer shall retry: the process, or its address, has no room."""
 _HEARTBEAT = b": still there\n\n"
 _LINE_END = re.compile("\r\n|\r|\n")
 

@@ -1,5 +1,5 @@
-"""One request to a page: the session, calls of operations, responses. A cache for a moment: bounds reads
-that count against no caller's limit."""
+"""One request to a page: the session, calls of operations, responses. ``BriefCache`` bounds reads that count
+against no caller's limit."""
 
 import asyncio
 import hashlib
@@ -66,7 +66,7 @@ SECURE_COOKIE = f"__Host-{COOKIE}"
 neither another host of the domain nor plain HTTP can replace the session."""
 _MAX_FIELDS = 50
 _LAG_S = 30
-"""An index that is less behind the chain is not called behind."""
+"""An index that is fewer seconds behind the chain is not called behind."""
 _PREFILLED_LINK = re.compile(
     r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400}"
     r"|practice|watch)|/token/0x[0-9a-f]{40}"
@@ -108,7 +108,7 @@ class Console:
 @dataclass(slots=True)
 class Visit:
     """One request to a page. ``session``: the session key in the cookie; None: not signed in. It counts as
-    one view, however much it asks, unless all of that is shared; ``view``: that view."""
+    one view, however many operations it calls, unless all their answers are shared; ``view``: that view."""
 
     console: Console
     scope: Scope
@@ -131,9 +131,9 @@ class Visit:
         return next(iter(self.path.values()))
 
     async def ask(self, operation: Operation[P, A], params: P | Mapping[str, object] = _NO_PARAMS) -> A:
-        """Calls an operation. ``params``: or what the visitor wrote, which is checked as from any door. A
-        ``once`` operation takes its idempotency key from the form. What only reads is part of the view; all
-        else counts as a call. Raises RoundtripError."""
+        """Calls an operation. ``params``: a mapping may hold what the visitor wrote: it is validated as from
+        any door. A ``once`` operation takes its idempotency key from the form. What only reads is part of the
+        view; all else counts as a call. Raises RoundtripError."""
         reply = await self._call(operation, params)
         if reply.answer is None:
             return msgspec.json.decode(reply.body, type=operation.answer)

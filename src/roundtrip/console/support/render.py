@@ -1,6 +1,5 @@
-"""Templates and their filters. Strangers' text is escaped, isolated in its text direction, and marked.
-Figures and lines as they fit into a cell. Small charts that the server draws: lines over time, as the
-points of an SVG."""
+"""Templates and their filters, which escape strangers' text, isolate its text direction, and mark it; short
+forms of figures for cells; and small charts that the server draws, as the points of an SVG."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -291,7 +290,7 @@ def short_change(bps: int) -> str:
 
 WIDTH, HEIGHT = 600, 120
 _EDGE = 4
-"""Free above the highest and below the lowest value, so that no line is cut."""
+"""What is left free above the highest and below the lowest value, so that no line is cut."""
 
 
 class SmallCurve(NamedTuple):

@@ -33,8 +33,8 @@ def list_warnings(row: BagRow) -> list[tuple[Level, str]]:
 
 
 def sum_past(holdings: Sequence[BagRow], past: BagPast) -> list[tuple[datetime, Decimal | None]]:
-    """The worth of all that can be sold now, at each time; None: a part of it is not known. Empty: nothing
-    can be sold, or the past of nothing is known."""
+    """What all holdings that can be sold now were worth, at each time; None: that of one is not known.
+    Empty: none can be sold, or the past of none is known."""
     sold = {row.token.address for row in holdings if row.sells == "yes"}
     series = [token.values for token in past.tokens if token.address in sold]
     if not series:

@@ -22,7 +22,8 @@ async def _read_fingerprint(visit: Visit) -> str:
 
 
 def _fingerprint(channels: Channels) -> str:
-    """Changes with every delivery: setting a webhook again would replace its secret, and sends a message."""
+    """Changes with every delivery, also the test of a new webhook. So a form that is sent twice is refused:
+    setting a webhook again would replace its secret, and send a message."""
     delivered = ((channel.id, channel.last_delivered_at) for channel in channels.channels)
     return " ".join(f"{channel_id}@{at and iso(at)}" for channel_id, at in delivered)
 

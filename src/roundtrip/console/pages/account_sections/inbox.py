@@ -18,6 +18,7 @@ from roundtrip.services.watch.inbox import Inbox, inbox_feed
 from roundtrip.services.watch.rules import HitRow
 
 PAGE = 50
+"""Rows of one page."""
 KINDS = {
     "rule": "Rule",
     "follow": "Followed wallet",
@@ -55,8 +56,8 @@ def _show_level(level: str, code: str) -> Markup:
 
 
 async def _read(visit: Visit) -> Values:
-    """One page of the rows, by day. Query parameters: ``kind``, ``rule``, ``token``, and ``before`` (a row's
-    id: shows older rows)."""
+    """One page of the rows, by day. Query parameters: ``kind``, ``rule``, ``token``, and ``before`` (the id
+    of a row: only older ones are shown)."""
     inbox, query = await visit.ask(_FEED), visit.query
     rows, before = inbox.rows, query.get("before", "")
     chosen = {name: query[name] for name in FILTERS if query.get(name)}

@@ -25,7 +25,7 @@ def is_refused(position: PositionListed) -> bool:
 
 
 def gain_now(practice: PracticeAccount) -> str | None:
-    """What the account is above what it was given, with its positions as they would sell now; None: a
+    """By how much eth the account is above what it was given, if all positions were sold now; None: a
     position's worth is not known."""
     if any(position.worth is None and not is_refused(position) for position in practice.positions):
         return None

@@ -33,7 +33,7 @@ UNWATCH = own_operation(
 EDIT = own_operation(edit_rule, method="POST", writes=True, counts="minute")
 PAUSE = own_operation(pause_rule, method="POST", writes=True, counts="minute")
 RESUME = own_operation(resume_rule, method="POST", writes=True, counts="minute")
-# The same replay, called instead of the tool: it counts as one call.
+# Replays a rule as the tool ``test_rule`` does, answers more, and counts as one call of it.
 _DRAW = own_variant(find_operation("test_rule", RuleParams, RuleTested), draw_rule, "test_rule")
 _SUBJECTS_OF_TOKEN, _WALLET_SUBJECT = ("deployer", "creator"), "wallet"
 
