@@ -2,11 +2,13 @@
 
     python -m bench.check [--cold 300] [--warm 20000] [--beside OTHER/src]
     python -m bench.check --replay 40 [--beside OTHER/src]
+    python -m bench.check --same --beside OTHER/src
 
 With ``--beside`` only cold checks are measured, of this code and of another checkout's, in turns. With
 ``--replay`` the processor time of cold checks whose node answers from a recording (``replayed_check``), so
 many of each, and the node's own processor time for their requests. A busy machine moves these figures least:
-the tenth that was fastest is shown.
+the tenth that was fastest is shown. ``--same`` checks every sample token with both, and says where requests
+or answers differ, to the byte.
 
 Prints medians and 95th percentiles; compare the ratios: machines are noisy. Everything runs on loopback,
 against a local chain that makes ten blocks a second.
@@ -286,6 +288,7 @@ class ReplayedSide:
     def __init__(self, name: str, source: Path, url: str, built: world.Built) -> None:
         paths = os.pathsep.join(map(str, (source.resolve(), PROJECT)))
         command = [sys.executable, "-m", "bench.replayed_check", url, json.dumps(built.contracts)]
+        command.append(str(built.head_s + 1))
         self.name = name
         self.process = subprocess.Popen(
             command, env={**os.environ, "PYTHONPATH": paths}, cwd=PROJECT, text=True,
@@ -325,7 +328,7 @@ def replay(sides: list[ReplayedSide], node: RunningNode, tokens: Mapping[str, st
         for _ in range(runs + WARM_UPS):
             for side in sides:
                 answer = side.ask("check", token)
-                verdicts[side.name] = answer["verdict"]
+                verdicts[side.name] = answer["answer"]["verdict"]["code"]
                 if not answer["missed"]:
                     own_ms[side.name].append(answer["ms"])
         bodies = {side.name: [body.encode() for body in side.ask("bodies", token)] for side in sides}
@@ -357,8 +360,23 @@ def _node_processor_ms(node: RunningNode, bodies: Mapping[str, list[bytes]], run
     return {name: seconds * 1000 / runs for name, seconds in spent_s.items()}
 
 
+def compare(sides: list[ReplayedSide], tokens: Mapping[str, str]) -> None:
+    """Says for which tokens the sides' requests or answers differ."""
+    different = 0
+    for name, token in tokens.items():
+        answers = [side.ask("check", token)["answer"] for side in sides]
+        requests = [side.ask("bodies", token) for side in sides]
+        parts = {"requests": requests, "answer": answers}
+        unlike = [part for part, values in parts.items() if any(value != values[0] for value in values)]
+        different += bool(unlike)
+        if unlike:
+            print(f"{name:24} {' and '.join(unlike)} differ: {answers[0]['verdict']['code']}", flush=True)
+    print(f"{different} of {len(tokens)} differ")
+
+
 def measure_replayed(beside: Path | None, runs: int) -> None:
-    """Replays checks of this code, and of another checkout's. Ratios are this one's to the other's."""
+    """Replays checks of this code, and of another checkout's: ``runs`` of each to measure them, in ratios of
+    this one's to the other's; 0: every sample token once to compare them."""
     places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     with world.start_world(places, built, NodeOptions(state=built.state)) as node:
@@ -367,7 +385,10 @@ def measure_replayed(beside: Path | None, runs: int) -> None:
         sources = {"this": PROJECT / "src"} | ({} if beside is None else {"other": beside})
         sides = [ReplayedSide(name, source, node.url, built) for name, source in sources.items()]
         try:
-            replay(sides, node, tokens, runs)
+            if runs:
+                replay(sides, node, tokens, runs)
+            else:
+                compare(sides, built.tokens | {"eight pools": eight})
         finally:
             for side in sides:
                 side.end()
@@ -381,8 +402,9 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, help="src of another checkout")
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--replay", type=int, default=0, help="so many replayed checks of each sort")
+    parser.add_argument("--same", action="store_true", help="compares requests and answers")
     asked = parser.parse_args()
-    if asked.replay:
+    if asked.replay or asked.same:
         measure_replayed(asked.beside, asked.replay)
         return
     if asked.beside is not None:

@@ -1,11 +1,11 @@
 """Cold checks of one checkout, with a node's answers replayed: ``bench.check --replay`` runs it for each.
 
-    python -m bench.replayed_check URL CONTRACTS
+    python -m bench.replayed_check URL CONTRACTS NOW
 
 Reads lines of standard input, and writes a line of JSON for each. ``check TOKEN``: one cold check, with the
-same seed and clock each time, so that it sends the same bytes; its processor time, and how many of its trips
-had not been recorded. Those are asked of the node, and recorded. ``bodies TOKEN``: what the last check of it
-sent. It imports nothing but what checkouts since 418f632e have under the same names.
+same seed and clock (``NOW``) each time, so that it sends the same bytes; its processor time, its answer, and
+how many of its trips had not been recorded. Those are asked of the node, and recorded. ``bodies TOKEN``: what
+the last check sent. It imports nothing but what checkouts since 418f632e have under the same names.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvloop
 
 from roundtrip.app.build import open_context
@@ -56,10 +57,10 @@ async def _check(ctx: Context, token: str) -> dict[str, Any]:
     began_s = time.process_time()
     answered = await check(ctx, CheckParams(token))
     spent_ms = (time.process_time() - began_s) * 1000
-    return {"ms": spent_ms, "missed": ctx.node.missed, "verdict": answered.answer.verdict.code}
+    return {"ms": spent_ms, "missed": ctx.node.missed, "answer": msgspec.to_builtins(answered.answer)}
 
 
-async def _serve(url: str, contracts: dict[str, str]) -> None:
+async def _serve(url: str, contracts: dict[str, str], now_s: float) -> None:
     settings = Settings(poll_ms=_IDLE_POLL_MS)
     with tempfile.TemporaryDirectory() as folder:
         async with (
@@ -68,7 +69,7 @@ async def _serve(url: str, contracts: dict[str, str]) -> None:
         ):
             assert isinstance(ctx.node, Node)
             node = ReplayingNode(ctx.node.url, ctx.node.session)
-            seed, now_s = hashlib.sha256(b"replay").digest(), time.time()
+            seed = hashlib.sha256(b"replay").digest()
             steady = replace(ctx, node=node, entropy=lambda: seed, now_s=lambda: now_s)
             print("ready", flush=True)
             while line := await asyncio.to_thread(sys.stdin.readline):
@@ -81,4 +82,4 @@ async def _serve(url: str, contracts: dict[str, str]) -> None:
 
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(sys.argv[1], json.loads(sys.argv[2])))
+        runner.run(_serve(sys.argv[1], json.loads(sys.argv[2]), float(sys.argv[3])))
