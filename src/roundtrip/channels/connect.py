@@ -187,5 +187,8 @@ class Lookups(AbstractResolver):
             with suppress(RuntimeError):  # the loop may be closed by now
                 loop.call_soon_threadsafe(finish, result)
 
-        threading.Thread(target=run, name="lookup", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="lookup", daemon=True).start()
+        except RuntimeError as error:  # the machine allows no more threads
+            finish(OSError(str(error)))
         return await answer

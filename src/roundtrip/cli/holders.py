@@ -4,8 +4,8 @@ import sys
 
 from .judging import EXIT_CODES, ArgumentReader
 
-_MISSING = """Who holds a token takes an index, and this command has only a node. From logs alone a buy looks
-like a gift: the index knows the token's launch, its pools and their prices.
+_MISSING = """Showing who holds a token needs an index; this command has only a node. From logs alone a buy
+looks like a gift: the index knows the token's launch, its pools and their prices.
 
 Start a service with one:   ROUNDTRIP_NETWORK=robinhood roundtrip serve
 and beside it:              ROUNDTRIP_NETWORK=robinhood roundtrip sync

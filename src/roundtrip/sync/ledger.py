@@ -49,7 +49,6 @@ from roundtrip.sync.batch import Batch, FoldContext, money
 from roundtrip.venues import amm_v3, launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
-from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip.venues.pair_order import sides
 
 
@@ -245,7 +244,6 @@ class BatchFold:
         self._known = known
         self._contracts = contracts
         self._money = money(contracts)
-        self._machinery = contracts.all_addresses() | ENTRY_POINTS | {ZERO_ADDRESS}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
         self._prices = PriceFold(known, contracts, self._batch.prices, eth_usd_pool)
@@ -404,7 +402,7 @@ class BatchFold:
         if pool is None or pool.kind != launchpad_curve.KIND:
             return
         kept_raw = event.fee_raw + event.tax_raw
-        trader = self._trader_of(logged)
+        trader = self._actor_of(logged)
         self._add_trade(logged, spot, pool, trader, event.buys, event.token_raw, event.quote_raw, kept_raw)
 
     def _fold_buyback(self, logged: LoggedEvent, spot: Spot) -> None:
@@ -447,7 +445,7 @@ class BatchFold:
         if pool.token in self._money:
             # Money for money.
             return
-        trader = self._trader_of(logged)
+        trader = self._actor_of(logged)
         self._add_trade(logged, spot, pool, trader, token < 0, abs(token), abs(quote))
 
     def _fold_hook_fee(self, logged: LoggedEvent, spot: Spot) -> None:
@@ -551,20 +549,6 @@ class BatchFold:
         return account_at(self._operations, logged.log_index) if self._operations else None
 
     def _actor_of(self, logged: LoggedEvent) -> Address:
-        """The account whose user operation emitted the log, else the transaction's sender."""
+        """The account whose user operation emitted the log, else the transaction's sender. Whom a trade pays
+        does not count, nor whom the launch router names: anybody can have a famous wallet paid."""
         return self._account_of(logged) or self._sender_of(logged)
-
-    def _trader_of(self, logged: LoggedEvent) -> Address:
-        """The account of the user operation; the recipient of a curve buy through the launch router; else the
-        transaction's sender. Other recipients do not count: anybody can have a famous wallet paid."""
-        account = self._account_of(logged)
-        if account is not None:
-            return account
-        event, router = logged.event, self._contracts.launchpad_router
-        if (
-            isinstance(event, CurveTraded)
-            and event.wallet == router
-            and event.recipient not in self._machinery
-        ):
-            return event.recipient
-        return self._sender_of(logged)

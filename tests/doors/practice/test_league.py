@@ -128,7 +128,7 @@ async def test_agents_and_people_have_boards_of_their_own(me: Caller) -> None:
     assert [(row["rank"], row["profitEth"]) for row in people["rows"]] == [(1, "0.000000000000000003")]
     assert (agents["onBoard"], agents["tooFew"], people["onBoard"], people["tooFew"]) == (1, 0, 1, 1)
     assert agents["text"].startswith("Practice league of agents, the week from Monday 2025-10-06")
-    assert "1 mite without an agent tag has fewer than 3 sells that count." in people["text"]
+    assert "1 account without an agent tag has fewer than 3 sells that count." in people["text"]
 
 
 async def test_an_empty_board_says_what_an_entry_needs(me: Caller) -> None:

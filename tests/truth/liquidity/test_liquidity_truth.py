@@ -177,7 +177,7 @@ async def test_what_could_not_be_tried_is_unknown(
     monkeypatch.setattr(locks.LockTrials, "_send", send_nothing)
     answer = await stood.asked(name)
     assert told_of(answer, stood.worlds[name].positions[0]).held_by == "unknown"
-    assert "this is no pass" in answer.text
+    assert "this is not a pass" in answer.text
 
 
 async def test_a_lock_is_none_where_the_node_does_not_tell_who_is_approved(

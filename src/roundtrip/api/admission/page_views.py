@@ -65,7 +65,8 @@ class PageViews:
         """Uncounts a view: its answers were shared ones, or it failed through no fault of the visitor."""
         self.minutes.refund(ticket.minute)
         self._refund_beside(ticket.beside)
-        self._of_day[ticket.name] -= 1
+        # A day may have begun since.
+        self._of_day[ticket.name] = max(0, self._of_day[ticket.name] - 1)
 
     def _check_day(self, name: str) -> None:
         now_s = self.gate.limits.now_ms() // 1000

@@ -20,8 +20,8 @@ UNITS = (
     "none, it does not apply, or it is not known, unless its schema says more. null is never zero."
 )
 SHARED = (
-    "Answers that need no key are shared by all callers for up to 15 seconds, except those of "
-    "simulate_transaction, prepare_buy and prepare_sell."
+    "Answers that need no key are shared by all callers for up to 15 seconds (a deep check: 60), except "
+    "those of simulate_transaction, prepare_buy and prepare_sell."
 )
 FAILS = (
     "Every tool may fail with bad_key, rate_limited, daily_limit or busy (wait, then ask again), and a tool "

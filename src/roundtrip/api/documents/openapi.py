@@ -52,7 +52,7 @@ _TAGS = {
     "tokens": "Checks, holders, liquidity and the stream of events.",
     "trades": "Simulated and prepared transactions of your own wallet.",
     "accounts": "Keys and credits.",
-    "watch": "Calendars to subscribe to.",
+    "watch": "Coming unlocks of liquidity.",
     "system": "The service itself.",
 }
 """The groups of operations that have a path."""

@@ -29,8 +29,8 @@ MEANINGS = MappingProxyType(
     {
         "bad_address": "not an address of 0x and 40 hex digits",
         "bad_input": "a parameter is missing, unknown or wrong; the message names it",
-        "bad_json": "the body is not a JSON object",
-        "bad_key": "the key is not live",
+        "bad_json": "the body is not valid JSON, or has too many brackets",
+        "bad_key": "the key is not live, or the request has two different keys",
         "bad_signature": "the signature is not the wallet's, or the signed text is out of date",
         "key_needed": "the operation needs a key",
         "not_found": "there is nothing at the path, or no such transaction, key or session",

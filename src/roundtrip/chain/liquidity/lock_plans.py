@@ -160,8 +160,8 @@ def addresses_in(words: Sequence[int]) -> tuple[Address, ...]:
 def count_calls(held: HeldByContract, environment: Environment, waits: int) -> int:
     """How many calls the trials of a position take; ``waits``: of ``waiting_plan``."""
     actors = len(held.actors)
-    # ``now_plan`` of each account and, twice, of several together; ``waiting_plan`` of each.
-    passes = actors + 2 * actors * (actors > 1) + actors * (1 + waits)
+    # ``now_plan``: the only account twice, or each, and all together twice. ``waiting_plan``: each.
+    passes = (2 if actors == 1 else 3 * actors) + actors * (1 + waits)
     first = held.actors[:1]
     functions = held.functions[:MAX_FUNCTIONS]
     return passes * sum(len(_datas(held, f, actor, environment)) for f in functions for actor in first)

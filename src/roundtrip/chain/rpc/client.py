@@ -249,8 +249,10 @@ class Node:
         return [self._cut_secrets(answer) for answer in _sort_answers(raw, calls)]
 
     def _cut_secrets(self, answer: Answer) -> Answer:
-        """An error may repeat the URL that it was asked at."""
-        if not isinstance(answer, RpcError) or not any(word in answer.message for word in self._secrets):
+        """An error may repeat the URL that it was asked at. Our own, ``NULL`` and ``NO_ANSWER``, do not."""
+        if not isinstance(answer, RpcError) or answer is NULL or answer is NO_ANSWER:
+            return answer
+        if not any(word in answer.message for word in self._secrets):
             return answer
         return RpcError(answer.code, cut_secrets(answer.message, self._secrets), answer.data)
 

@@ -22,7 +22,7 @@ _DESCRIPTIONS: dict[Concern, str] = {
     "range": "too much at once",
 }
 
-_METHOD_NOT_FOUND, _INVALID_PARAMS, _INTERNAL = -32601, -32602, -32603
+_METHOD_NOT_FOUND, _INTERNAL = -32601, -32603
 _TOO_MANY_REQUESTS = 429
 _PRUNED_HISTORY = 4444
 """EIP-4444, as geth, reth and nethermind answer eth_getLogs."""

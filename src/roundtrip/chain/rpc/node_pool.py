@@ -164,7 +164,7 @@ class NodePool:
         asking.next_s = math.inf
         if choice is None:
             if not asking.running and asking.fault is None and not asking.asked:
-                self._raise_no_node(asking.most_sent(unsettled), now)
+                self._raise_no_node(asking.most_sent(unsettled), now, asking.simulates(unsettled))
             return
         if choice.wait_s > 0:
             asking.next_s = now.steady_s + choice.wait_s
@@ -207,8 +207,9 @@ class NodePool:
         endpoint.under_way += 1
         asking.running[asyncio.create_task(self._run(asking, runner))] = runner
 
-    def _raise_no_node(self, calls: int, now: Moment) -> None:
-        """Raises the reason why no node may be asked: ServiceFull or NodeFault."""
+    def _raise_no_node(self, calls: int, now: Moment, simulates: bool) -> None:
+        """Raises the reason why no node may be asked: ServiceFull or NodeFault. ``simulates``: a call is
+        a simulation."""
         if not any(endpoint.affords(calls, now) for endpoint in self.endpoints):
             roomiest = max(self.endpoints, key=lambda e: e.budget.calls_per_day - e.budget.spent)
             # Spends nothing: it has no room, and raises ServiceFull with the time to wait.
@@ -218,7 +219,7 @@ class NodePool:
         if len(waiting) == len(able):
             raise waiting[0].wait_fault or NodeFault(waiting[0].why)
         ready = [endpoint for endpoint in able if endpoint not in waiting]
-        if all(endpoint.has_other_dialect(now) for endpoint in ready):
+        if simulates and all(endpoint.has_other_dialect(now) for endpoint in ready):
             if ready[0].dialect_fault is not None:
                 raise ready[0].dialect_fault
             raise NodeFault("no available node simulates in the format of the first one")

@@ -79,6 +79,10 @@ class RequestRace:
         """How many calls are sent at most for these, guards included."""
         return len(indexes) + len(guards([self.calls[index] for index in indexes], True))
 
+    def simulates(self, indexes: list[int]) -> bool:
+        """Whether one of these calls is a simulation."""
+        return any(self.calls[index].method == SIMULATES for index in indexes)
+
     def note_fault(self, fault: NodeFault) -> None:
         """Keeps the first fault, but prefers one about the answer's size."""
         if self.fault is None or isinstance(fault, NodeAnswerTooLarge):

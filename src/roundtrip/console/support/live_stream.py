@@ -113,10 +113,11 @@ class LiveBoards:
         """Reserves a stream of the caller ``name`` while the block runs. Raises LimitReached (rate_limited),
         ServiceFull (busy)."""
         if self._by_address[name] >= self._most_per_address:
+            most = self._most_per_address
             message = (
-                f"Your address has {self._most_per_address} live boards open, the most allowed. Close one."
+                f"Your address has {most} live boards and running deep checks, the most allowed. End one."
             )
-            raise LimitReached("rate_limited", message, _ADDRESS_FULL_S, self._most_per_address)
+            raise LimitReached("rate_limited", message, _ADDRESS_FULL_S, most)
         if self.count_streams() >= self._most:
             raise ServiceFull(
                 "busy", "Too many live boards are open at this service. Try again in half a minute.", _FULL_S

@@ -75,7 +75,7 @@ def _dangers(
         dangers.append((max(totals["unknown"], BPS // 2), f"{depth.unread}: this is not a pass."))
     elif largest_bps := max(totals["unknown"], money["unknown"]):
         share = _share(totals["unknown"], money["unknown"], "its")
-        dangers.append((largest_bps, f"We could not find out who can withdraw {share}: this is no pass."))
+        dangers.append((largest_bps, f"We could not find out who can withdraw {share}: this is not a pass."))
     if largest_bps := max(totals["contract"], money["contract"]):
         dangers.append((largest_bps, _contract_sentence(depth)))
     return [text for _, text in sorted(dangers, key=lambda danger: -danger[0])]
@@ -99,7 +99,7 @@ def _contract_sentence(depth: TokenDepth) -> str:
     if (end := _first_lock(_positions_held_by(depth, "contract"))) is not None:
         when = format_time(end.at_s)
         result += f"; it can be withdrawn on {when}" if end.is_exact else f", nor before {when}"
-    return f"{share} is in contracts that we do not know: {result}. This is no pass."
+    return f"{share} is in contracts that we do not know: {result}. This is not a pass."
 
 
 def _free_sentences(

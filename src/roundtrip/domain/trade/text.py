@@ -318,7 +318,7 @@ def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: P
     if sells_at_some_hours_only(reading, policy):
         return f"what it buys sells at some hours of the day only, and not now{clause}; then for {lost}"
     if sells_by_second_route_only(reading, policy):
-        return f"the usual sell of what it buys is refused{clause}; a sell by another route goes, for {lost}"
+        return f"the usual sell of what it buys is refused{clause}; another route sells it, for {lost}"
     if not any(enough(later, policy) for _, later in _later_sells(reading)):
         return f"what it buys sold only in a small part{clause}"
     whole = "you cannot sell what it buys at once"

@@ -164,7 +164,7 @@ _FLAG_FACTS: Mapping[str, tuple[Sign, str]] = {
     "no_liquidity": ("bad", "There is nearly no liquidity: a larger sell brings little."),
     "hook": ("mind", "A stranger's contract, a hook, runs in every trade."),
     "dynamic_fee": ("mind", "The pool's fee can change with every trade."),
-    "snipe_tax_active": ("mind", "Who buys now pays the extra tax on first buyers."),
+    "snipe_tax_active": ("mind", "Whoever buys now pays the extra tax on first buyers."),
     "curve_closed": ("mind", "Its curve is closed: no trade until its pool opens."),
 }
 
@@ -288,7 +288,7 @@ def describe_liquidity(shares: LiquidityShares | None) -> TokenFact:
     if free_bps:
         sign, text = _sign(free_bps, 1, MUCH_FREE_BPS), _FREE.format(format_percent(free_bps))
     elif shares.has_free_beside:
-        sign, text = "bad", "Money beside the price, out of range, can be withdrawn now."
+        sign, text = "bad", "Some liquidity, most of it out of range, can be withdrawn now."
     elif not shares.is_complete:
         text = "Not all of its pools were read: who can withdraw the rest is not known."
     elif unsure_bps:

@@ -241,7 +241,7 @@ class _NewKey:
     key: str
 
     def __repr__(self) -> str:
-        return "_New(...)"
+        return "_NewKey(...)"
 
 
 async def _read_wallet(ctx: Context, address: Address) -> tuple[keys.SignInWallet, bytes]:

@@ -59,7 +59,7 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     used_today: Annotated[int, says("Calls of all its keys today (UTC) that count against the day.")]
     remaining_today: Annotated[int, says("Calls left today before the day's limit.")]
     credits: Annotated[int, says("Paid calls that are left, for use after the day's limit.")]
-    made_at: Annotated[datetime, says("When the account made its first key.")]
+    made_at: Annotated[datetime, says("When the account was made, by its first key or sign-in.")]
     live_keys: Annotated[int, says(f"Its live keys, at most {MAX_LIVE}.")]
     keys: Annotated[list[KeyListed], says("Its live keys, the oldest first.")]
 

@@ -38,8 +38,6 @@ BUYS_WITHIN_S = 600
 """Buys of so many seconds are counted."""
 _ETH_DECIMALS, _USDG_DECIMALS = 18, 6
 
-Bps = Annotated[int, says("In hundredths of a percent.")]
-
 
 class LaunchDeployer(msgspec.Struct, frozen=True, rename="camel"):
     """Who launched it, and how that wallet's launches went, this one counted."""

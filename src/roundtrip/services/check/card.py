@@ -50,7 +50,7 @@ class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
 
     block: int
     block_at: datetime
-    deep: Annotated[bool, says("What its owner may call was tried, and real holders.")]
+    deep: Annotated[bool, says("It tried what owner and other accounts may call, and sells by real holders.")]
     cost: CostAnswer | None
     sold_bps: Share
     grid: CheckGrid

@@ -53,7 +53,7 @@ class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
     dialect: Annotated[
         str,
         msgspec.Meta(
-            description="How the node counts in simulations.",
+            description="Kind of node: it decides block numbers, tips and gas in simulations.",
             extra_json_schema={"enum": ["anvil", "geth", "nitro"]},
         ),
     ]

@@ -367,7 +367,7 @@ class TokenHolders(Holders, frozen=True, rename="camel"):
 
 
 class OfHolders(IndexAnswer, frozen=True, rename="camel"):
-    """What smart_money and launch_bundle both begin with."""
+    """Fields that smart_money, launch_bundle and the growth of holders begin with."""
 
     address: TokenAddress
     status: Annotated[

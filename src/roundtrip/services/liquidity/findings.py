@@ -88,7 +88,7 @@ def describe_absence(bought: BuyRoundResult) -> str:
         return "The contract at this address does not answer like a token."
     read = (facts.code_bytes, facts.balance_answers, facts.total_supply_raw, bought.data.launch)
     if any(isinstance(one, Missing) for one in (*read, *(trial.facts for trial in bought.data.venues))):
-        return "We could not find out in which pools it trades: this is no pass."
+        return "We could not find out in which pools it trades: this is not a pass."
     others = bought.candidates
     if others.other_pools:
         return f"{other_pools_text(others.other_pools, others.others)} We did not read its liquidity."

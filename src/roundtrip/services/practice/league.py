@@ -149,8 +149,8 @@ def _best(entry: LeagueRank, tokens: dict[Address, Label]) -> BestSell | None:
 
 # --- text ------------------------------------------------------------------------------------------
 
-_SINGULAR: dict[Who, str] = {"all": "mite", "agents": "agent", "people": "mite without an agent tag"}
-_PLURAL: dict[Who, str] = {"all": "mites", "agents": "agents", "people": "mites without an agent tag"}
+_SINGULAR: dict[Who, str] = {"all": "account", "agents": "agent", "people": "account without an agent tag"}
+_PLURAL: dict[Who, str] = {"all": "accounts", "agents": "agents", "people": "accounts without an agent tag"}
 
 
 def _league_text(

@@ -322,8 +322,8 @@ def _with_tokens_reason(
     """The fault, with the reason that the token gave to the check, which routers swallow."""
     results = [result for result in evidence.venues if result.venue in venues]
     refusals = [result.told_on_buy if side == "buy" else result.told_on_sell for result in results]
-    refusal = next(iter(refusals), None)
-    reason = names.reason(refusal.reason or "") if isinstance(refusal, RefusedCall) else ""
+    refusal = next((told for told in refusals if isinstance(told, RefusedCall) and told.reason), None)
+    reason = names.reason(refusal.reason or "") if refusal is not None else ""
     if not reason or reason in ROUTER_REASONS or reason in fault.message:
         return fault
     told = _quote_token(fault, reason)

@@ -71,7 +71,7 @@ async def find_trades(
     ctx: Context, connection: Connection, token: Token, verdict: StoredVerdict, claim: VerdictClaim
 ) -> list[PlainTrade]:
     """Trades of plain wallets in a verdict's period and about its size: the first of each wallet and side, in
-    the order of the last of each."""
+    chain order."""
     # True: buys.
     sides = {"no_buy": (True,), "no_market": (True, False)}.get(claim.claim, (False,))
     raw_range = (1, _MAX_RAW)
@@ -83,8 +83,10 @@ async def find_trades(
     )  # fmt: skip
     if not claim.sizes_raw:
         trades = [t for t in trades if t.worth_wei is not None and claim.fits(t.worth_wei)]
-    first = list({(trade.wallet_id, trade.buys): trade for trade in reversed(trades)}.values())[::-1]
-    plain = await _keep_plain(connection, token, first)
+    first: dict[tuple[int, bool], IndexedTrade] = {}
+    for trade in trades:
+        first.setdefault((trade.wallet_id, trade.buys), trade)
+    plain = await _keep_plain(connection, token, list(first.values()))
     if len(plain) > MAX_WALLETS:
         plain = plain[: MAX_WALLETS // 2] + plain[-MAX_WALLETS // 2 :]
     return [await _add_history(connection, token, verdict, claim, trade) for trade in plain]

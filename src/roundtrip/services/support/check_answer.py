@@ -82,7 +82,7 @@ class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
         Literal["simulated_trade", "curve_math", "pool_quote"],
         says(
             "simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and the curve's "
-            "verified formula for the sell. pool_quote: quoted both ways through the pool."
+            "verified formula for the sell. pool_quote: never used."
         ),
     ]
     paid: Annotated[PaidAnswer, says("What the buy paid.")]

@@ -52,7 +52,8 @@ def describe_own_gas(case: WalletCase, rehearsed: RunResult, failed: RunResult) 
     call, limit, used = failed.calls[number], case.own_gas[number], rehearsed.calls[number].gas_used
     assert limit is not None
     which = "It" if len(failed.calls) == 1 else f"Call {number + 1} of {len(failed.calls)}"
-    than = "more" if limit < case.first_gas() else "less"
+    # The rehearsal had ``first_gas`` or ``most_gas``: which of both is not known here.
+    than = "more" if limit < max(case.first_gas(), used) else "another"
     more = f"its gas limit is {limit:,}, and with {than} it goes through and uses {used:,}"
     if call.reason == _OUT_OF_GAS or call.gas_used * 10 >= limit * 9:
         return f"{which} would run out of gas: {more}."
@@ -64,12 +65,9 @@ def _find_failed(ran: RunResult) -> int:
 
 
 def _find_given(case: WalletCase) -> dict[int, int]:
-    """The wallet's gas limits, by the number of the call, as far as one simulation has so much; without those
-    with which the calls were run first."""
+    """The wallet's gas limits, by the number of the call, as far as one simulation has so much."""
     return {
-        number: min(limit, case.most_gas())
-        for number, limit in enumerate(case.own_gas)
-        if limit is not None and limit != case.first_gas()
+        number: min(limit, case.most_gas()) for number, limit in enumerate(case.own_gas) if limit is not None
     }
 
 

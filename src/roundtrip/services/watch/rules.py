@@ -163,7 +163,7 @@ class RuleMade(RuleListed, frozen=True, rename="camel", kw_only=True):
 
 
 class RuleDropped(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule that was deleted."""
+    """A rule that was deleted, paused or resumed."""
 
     text: AnswerText
     id: Annotated[int, says("The rule's id.")]

@@ -83,6 +83,16 @@ async def test_who_is_signed_in_has_views_of_his_own_wherever_he_is(gate: Gate, 
     await take(views, 4)
 
 
+async def test_a_refund_on_the_next_day_gives_no_view_more(wall: Wall, gate: Gate, views: PageViews) -> None:
+    gate.allowances = replace(gate.allowances, views=CallAllowance(9, 6))
+    ticket = await views.take(HOME, False)
+    wall.ms += DAY_S * 1000
+    await take(views, 1, MEMBERS["a"])
+    views.refund(ticket)
+    await take(views, 6)
+    assert (await refusal(views)).startswith("daily_limit")
+
+
 async def test_a_session_that_ended_is_told_so(views: PageViews) -> None:
     assert (await refusal(views, msgspec.structs.replace(HOME, key=key_of("z")))).startswith("bad_key")
 

@@ -1,13 +1,21 @@
 """A batch and its answers, over a session that says what the test wants."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc.client import NULL, NULLABLE, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError
+from roundtrip.chain.rpc.client import (
+    NULL,
+    NULLABLE,
+    Node,
+    NodeAnswerTooLarge,
+    NodeRefused,
+    RpcCall,
+    RpcError,
+)
 from roundtrip.domain.base.errors import NodeFault
 from unit.chain.rpc_nodes import ALL, CALLS, Session, answer, node, shown
 from unit.chain.samples import interpreters_recursion_limit
@@ -63,6 +71,13 @@ async def test_a_null_of_a_transaction_says_that_there_is_none(method: str) -> N
     assert await node(Session([answer(0, None)])).batch([asked]) == [NULL]
     with pytest.raises(NodeFault):
         await node(Session([{"id": 0}])).batch([asked])
+
+
+async def test_our_own_answers_have_no_secret_of_the_nodes_url() -> None:
+    """The URL's user name is a word of the text for an unknown transaction."""
+    session = cast(aiohttp.ClientSession, Session([answer(0, None)]))
+    (found,) = await Node("http://node:x@node.test", session).batch([RpcCall(min(NULLABLE), ["0x"])])
+    assert found is NULL
 
 
 async def test_an_error_of_one_call_stands_in_its_place() -> None:

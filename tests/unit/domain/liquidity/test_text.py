@@ -59,7 +59,7 @@ def test_a_refused_withdrawal_is_told_as_one() -> None:
 def test_what_is_not_known_is_no_pass() -> None:
     part = TokenDepth.of([pool(100, 10**18, held(70, "burned"))])
     assert describe(part, None, {})[0] == (
-        "We could not find out who can withdraw 30.00 % of its liquidity: this is no pass."
+        "We could not find out who can withdraw 30.00 % of its liquidity: this is not a pass."
     )
     nothing = TokenDepth.of([pool(100, 10**18)], "We do not know its positions")
     assert describe(nothing, None, {}) == ("We do not know its positions: this is not a pass.",)
@@ -77,7 +77,7 @@ def test_a_lock_is_named_with_its_end_and_a_strangers_contract_is_no_lock() -> N
     text = describe(TokenDepth.of([pool(100, 10**18, strange)]), None, {})
     assert text == (
         "100.00 % of the liquidity is in contracts that we do not know: nobody that we tried can withdraw it "
-        "now, nor before 18 Nov 2026 11:06 UTC. This is no pass.",
+        "now, nor before 18 Nov 2026 11:06 UTC. This is not a pass.",
     )
 
 
@@ -111,7 +111,7 @@ def test_money_out_of_range_is_told_with_what_is_in_range() -> None:
     hidden = replace(aside, held_by="contract", withdrawal=None)
     assert describe(TokenDepth.of([pool(100, 10**18, narrow, hidden)]), None, {})[0] == (
         "99.00 % of the money in its pools (0.00 % of the liquidity in range) is in contracts that we do not "
-        "know: nobody that we tried can withdraw it now. This is no pass."
+        "know: nobody that we tried can withdraw it now. This is not a pass."
     )
 
 
@@ -135,7 +135,7 @@ def test_who_can_withdraw_what_is_out_of_range_is_said() -> None:
     assert describe(depth, _exit(depth, 10_000), {_WALLET: ("deployer",)}) == (
         "One wallet, the deployer's, can withdraw 75.00 % of the liquidity at any moment; you would then get "
         "0.00 % of your money back.",
-        "We could not find out who can withdraw 25.00 % of its liquidity: this is no pass.",
+        "We could not find out who can withdraw 25.00 % of its liquidity: this is not a pass.",
         "None of it is in range at the price now: the next trade may reach it.",
     )
 
@@ -144,5 +144,5 @@ def test_what_is_kept_out_of_range_is_no_pass() -> None:
     """A position that the index does not know may lie beside it."""
     depth = TokenDepth.of([pool(0, 0, held(10, "burned", is_active=False))])
     assert describe(depth, None, {})[0] == (
-        "We could not find out who can withdraw 100.00 % of its liquidity: this is no pass."
+        "We could not find out who can withdraw 100.00 % of its liquidity: this is not a pass."
     )

@@ -52,7 +52,7 @@ def test_a_holder(
 
 
 _UNREAD = Missing("node", "no answer")
-_NOT_FOUND = "We could not find out in which pools it trades: this is no pass."
+_NOT_FOUND = "We could not find out in which pools it trades: this is not a pass."
 
 
 @pytest.mark.parametrize(
