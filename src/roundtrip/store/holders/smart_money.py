@@ -51,8 +51,8 @@ class WinningClose:
 
 @dataclass(frozen=True, slots=True)
 class SmartCrowd:
-    """``deployer_launches``: how many of the deployer's newest 200 tokens launched onto curves there are, as
-    in ``deployers.Record``. ``launches_by_wallet``: how many of those, except the token itself, each wallet
+    """``deployer_launches``: how many tokens the deployer launched onto curves, at most 200, as in
+    ``DeployerLaunches``. ``launches_by_wallet``: how many of those, except the token itself, each wallet
     bought; wallets that bought none are missing."""
 
     deployer_launches: int = 0

@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 async def intern(connection: Connection, addresses: Iterable[Address], ids: Ids) -> None:
-    """Adds the number of every address to ``ids``, and interns new ones. The caller holds the cursor's row
+    """Adds the number of every address to ``ids``; new addresses get one. The caller holds the cursor's row
     lock."""
     missing = set(addresses) - ids.addresses.keys()
     if not missing:
