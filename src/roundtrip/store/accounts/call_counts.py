@@ -48,7 +48,7 @@ class RefundedCall:
 @dataclass(frozen=True, slots=True)
 class LiveKey:
     """The key's account. ``has_room``: the day had room for the call, which was counted. ``may_pay``: it had
-    none, and the account has paid for calls before; ``credit_holds.hold`` tells whether a credit is left."""
+    none, and the account has paid for calls before; ``credits.hold`` finds out whether a credit is left."""
 
     account: Account
     has_room: bool

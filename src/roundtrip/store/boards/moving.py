@@ -105,7 +105,7 @@ class NewestCheck(NamedTuple):
 
 async def read_checks(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenChecks]:
     """The newest checks of each of the tokens."""
-    found = dict(
+    checks = dict(
         await fetch(
             connection,
             tuple[tuple[Address, str], CheckedLevel],
@@ -115,7 +115,7 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
     )
     return {
         token: TokenChecks(
-            found.get((token, "newest")), found.get((token, "decided")), found.get((token, "deep"))
+            checks.get((token, "newest")), checks.get((token, "decided")), checks.get((token, "deep"))
         )
         for token in tokens
     }

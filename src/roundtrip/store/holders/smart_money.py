@@ -155,8 +155,8 @@ GROUP BY address.address
 async def load_repeat_buyers(
     connection: Connection, deployer: Address, token: Address, wallets: Collection[Address]
 ) -> SmartCrowd:
-    """Which of these wallets bought other launches of the deployer, of his newest ``MAX_LAUNCHES``. The
-    deployer himself is left out. For some dozens of wallets."""
+    """How many other launches of the deployer, of its newest ``MAX_LAUNCHES``, each of these wallets bought.
+    The deployer is left out. For some dozens of wallets."""
     deployer_id = await id_of(connection, deployer)
     if deployer_id is None:
         return SmartCrowd()

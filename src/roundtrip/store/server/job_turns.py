@@ -14,6 +14,7 @@ from . import jobs
 from .jobs import Job
 
 _LOCK = 4663_0014
+"""The advisory lock that is held to claim jobs in turn."""
 MAX_OWNERS = 200
 """Owners that one statement reads."""
 MAX_LOOKS = 5

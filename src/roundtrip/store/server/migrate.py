@@ -118,7 +118,8 @@ async def keep_distributed(connection: Connection) -> None:
 
 
 _LOCK = 4663_0001
-"""The advisory lock that is held to migrate, so that two processes that start together do not both do so."""
+"""The advisory lock that is held to migrate, so that two processes that start together do not both do so. The
+service's lock keys are 4663, its chain's id, and a number."""
 LOCK_TIMEOUT_MS = 500
 """Other statements queue behind a migration that waits for a table lock, so it gives up soon and tries
 again."""
