@@ -32,16 +32,16 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
         "token": JobKind(token, lease_s=30, max_running=4, timeout_s=30),
         # A deep check makes three node requests and some more for holders, of up to a minute each.
         "recheck": JobKind(recheck, lease_s=30, max_running=2, timeout_s=300),
-        # As long as a check, and up to four trips more.
+        # As long as a check, and up to four more requests to the node.
         "liquidity": JobKind(liquidity, lease_s=30, max_running=1, timeout_s=120, most_tries=10),
-        # As the two readings one after the other.
+        # Reads the liquidity, then the holders.
         "exposure": JobKind(exposure, lease_s=30, max_running=1, timeout_s=180, most_tries=3),
         "origin": JobKind(
             origin, lease_s=30, max_running=1, timeout_s=120, retry_waits_s=(_DAY_S,), most_tries=3
         ),
-        # Each run reads for fifteen seconds; a run that succeeds resets the tries.
+        # Each run reads for 15 s (``ReadLimits.piece``); a run that succeeds resets the tries.
         "holders": JobKind(holders, lease_s=10, max_running=1, timeout_s=120, most_tries=10),
-        # The following jobs enqueue themselves again: nothing else would.
+        # A job with a ``start_key`` enqueues itself again: nothing else would.
         "prune": JobKind(
             prune, lease_s=60, max_running=1, timeout_s=60, most_tries=_UNLIMITED_TRIES, start_key="facts"
         ),
@@ -83,7 +83,7 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
             most_tries=_UNLIMITED_TRIES,
             start_key="open",
         ),
-        # One statement, with a timeout of two minutes.
+        # Two statements, each with a timeout of two minutes; ``timeout_s`` bounds both.
         "names": JobKind(
             names,
             lease_s=30,
@@ -114,8 +114,8 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
             most_tries=_UNLIMITED_TRIES,
             start_key="coming",
         ),
-        # One job a channel, which mostly waits for the channel's server. These waits are for errors of this
-        # service: a message that the server did not take has waits of its own.
+        # One job a channel, which mostly waits for the channel's server. ``retry_waits_s``: for errors of
+        # this service; a message that the server did not take has waits of its own.
         "deliver": JobKind(
             deliver,
             lease_s=30,

@@ -1,6 +1,6 @@
 """Turns happenings into alert rows, up to the limit a minute. A row that cannot be stored does not stop the
-others. The bag guard for happenings: finds the accounts that hold the token of a large sale or a drain.
-All rules and follows in memory, as they are in the database while a step holds its lock."""
+others. For the bag guard (``domain/watch/bag_guard.py``), finds the accounts that hold the token of a large
+sale or drain. ``Subscriptions`` has all rules and follows in memory."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -127,7 +127,8 @@ async def holders_to_alert(
 
 
 async def _large_sales(connection: Connection, happenings: Sequence[Happening]) -> list[int]:
-    """The indexes of sales in which a token's deployer sold so much that holders are alerted."""
+    """The indexes of sales in which a token's deployer sold so much that holders are alerted. A sale whose
+    size is unknown counts as large."""
     sales = [i for i, happening in enumerate(happenings) if happening.verb == "selling"]
     if not sales:
         return []
@@ -186,14 +187,16 @@ async def enqueue_checks(connection: Connection, tokens: Collection[Address], no
 DEEP: Mapping[str, bool] = {"deep": True}
 """The payload that ``boards`` uses too: a finding of deep checks must not come and go with the caller."""
 EVENT: Mapping[str, bool] = {"event": True}
-"""Marks the checks that a happening enqueued; they are counted by it."""
+"""Marks the checks that a happening enqueued, so that they can be counted."""
 
 
 _RELOAD_S = watches.ENDED_KEPT.total_seconds() / 2
+"""Half of the time for which ended ones are kept, so that no process misses that one has ended."""
 
 
 class Subscriptions:
-    """``empty`` makes an empty index."""
+    """All rules and follows in memory, as the database has them while a step holds its lock. ``empty`` makes
+    an empty index."""
 
     def __init__(self, empty: Callable[[], RuleIndex], now_s: Callable[[], float]) -> None:
         self._empty, self._now_s = empty, now_s

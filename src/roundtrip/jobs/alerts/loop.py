@@ -45,6 +45,7 @@ MAX_MATCHES = 2_000
 """The most that one transaction reads and writes, so that no other waits long for it. A block is never
 split."""
 MAX_UNTOLD = 500
+"""Minutes of which one transaction reports the matches beyond the limit."""
 STILL_S = MINUTE_S + 5.0
 """When the chain has had no new block for this long, its current minute counts as over."""
 _TURN = 256

@@ -72,7 +72,8 @@ class Turns:
 class JobKind(Generic[C]):
     """One kind of job. ``lease_s``: after this time another worker may take over from one that died; a live
     worker renews the lease. ``max_running``: the most jobs of this kind in one worker. ``timeout_s``: of the
-    handler. ``start_key``: the key of the job that every worker enqueues when it starts.
+    handler. ``retry_waits_s``: as ``WAITS_S``. ``most_tries``: after as many failed tries a job is given up.
+    ``start_key``: the key of the job that every worker enqueues when it starts; None: none.
     ``on_clock_set_back``: an extra step for when the system clock was set back. ``turns`` None: the job that
     is due longest goes first."""
 
@@ -126,6 +127,7 @@ class Worker(Generic[C]):
         self._loop = JobLoop(ctx.pool, jobs.CHANNEL, poll_s, "taking jobs failed", "taking jobs works again")
         self._started = False
         self._latest_s = 0.0
+        """The latest time of the system clock since it was last set back."""
 
     async def run(self) -> None:
         """Runs until it is cancelled, and waits for a lost database to return. Another worker takes the jobs

@@ -108,9 +108,11 @@ async def _judge_newcomers(
     since they came, and the tokens of ``turns``: those alert every holder."""
     told = await bags.read_told(connection, newcomers) if newcomers else set()
     came = [
-        (one.account_id, one.token, one.since)
-        for one in newcomers
-        if one.token not in turns and one.since is not None and (one.account_id, one.token) not in told
+        (holding.account_id, holding.token, holding.since)
+        for holding in newcomers
+        if holding.token not in turns
+        and holding.since is not None
+        and (holding.account_id, holding.token) not in told
     ]
     first: dict[Address, datetime] = {}
     for _, token, since in came:

@@ -1,6 +1,6 @@
 """``boards``, key ``moving``, every fifteen seconds: enqueues checks of the tokens that the moving board
-shows or holds back depending on a check, and of the fullest curves, which another board lists; and readings
-of what buyers of the tokens of both boards are exposed to."""
+shows or holds back depending on a check, and of the fullest curves, which ``graduating_soon`` lists; and
+readings of what buyers of the tokens of both boards are exposed to (``exposure`` jobs)."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -46,7 +46,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
     to_check, to_read = await _find_tokens(ctx, now) if node_answers(ctx) else ([], [])
 
     async def enqueue(connection: Connection) -> None:
-        # With a run time: checks that an event enqueued have none, and run before these.
+        # With a run time: checks that the sync enqueued have none, and run before these.
         await jobs.enqueue_many(connection, "recheck", to_check, {"deep": True}, run_at=now)
         await jobs.enqueue_many(connection, "exposure", to_read, run_at=now)
         # Last: from here on the job's row is locked.
@@ -56,7 +56,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
 
 
 async def _find_tokens(ctx: Context, now: datetime) -> tuple[Sequence[Address], Sequence[Address]]:
-    """The tokens to check now, and those to read, as far as the queues have room."""
+    """The tokens to check now, and those whose exposure is to be read, as far as the queues have room."""
     async with ctx.pool.acquire() as connection:
         indexed = await cursor.cursor(connection)
         room = MAX_WAITING - await jobs.due(connection, "recheck", now)
@@ -74,7 +74,7 @@ async def _find_tokens(ctx: Context, now: datetime) -> tuple[Sequence[Address], 
 async def _tokens_to_check(
     connection: Connection, flows: Sequence[MoneyFlow], newest_s: int, now: datetime, room: int
 ) -> list[Address]:
-    """The tokens that need a check; those on curves where fewer than ``room`` move."""
+    """The moving tokens that need a check; if fewer than ``room``, also those on the fullest curves."""
     since = now - timedelta(seconds=CHECKED_EVERY_S)
     due = flows_to_check(flows, now.timestamp())
     queued = await jobs.among(connection, "recheck", [flow.token for flow in due], since)
@@ -91,8 +91,8 @@ async def _tokens_to_check(
 async def _tokens_to_read(
     connection: Connection, flows: Sequence[MoneyFlow], newest_s: int, now: datetime
 ) -> list[Address]:
-    """The tokens that the pages show and whose exposure is due, those with most money first, then those on
-    the fullest curves."""
+    """The tokens whose exposure is due: first those of the moving board, those with most money first, then
+    those on the fullest curves."""
     now_s, from_s = now.timestamp(), newest_s - WINDOW_S
     counted = flows_to_count(flows, now_s)
     wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})

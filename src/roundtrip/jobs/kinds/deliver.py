@@ -151,7 +151,7 @@ async def _record(
             if await deliveries.finish_run(connection, delivery, "delivered", now, attempt):
                 await channels.mark_delivered(connection, channel_id, now)
         elif not await _record_failure(connection, channel_id, delivery, attempt, reply, now, drawn):
-            # Its job was enqueued together with the other channels', in one order.
+            # ``_alert_owner`` enqueued this job, in one order with the other channels' jobs.
             return
     is_more = await _drop_old(connection, channel, now)
     if is_more is None:

@@ -11,7 +11,7 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 
 TRIES = 3
-"""Tries to find out why it failed; after these, nobody can say."""
+"""Tries to find out why it failed. After the last one the sell is stored as not refused."""
 
 
 async def failed_sell(ctx: Context, job: Job) -> Effect:

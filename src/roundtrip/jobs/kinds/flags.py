@@ -1,5 +1,5 @@
-"""``calls``, key ``open``, every minute: measures open flags on tokens and resolves those that are proved or
-expired."""
+"""``calls``, key ``open``, every minute: measures open flags on tokens (accounts' predictions) and resolves
+those that are proved or expired."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -39,7 +39,7 @@ async def holders(ctx: Context, job: Job) -> Effect:
             await books.delete_book(connection, token, piece.forget)
         if piece.book is not None:
             await books.save_book(connection, token, piece.book)
-            # The large books are made here: they do not wait for the day to be over.
+            # Books that are read here are large, so this does not wait for the daily ``prune``.
             await books.prune_to(connection)
         # Last: from here on the job's row is locked.
         if not piece.done:

@@ -15,12 +15,13 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 
 EVERY_S, SOON_S = 60, 5
+"""The interval between runs; the shorter one while more verdicts wait."""
 log = structlog.get_logger(__name__)
 
 
 async def scorecard(ctx: Context, job: Job) -> Effect:
-    """Reads first; the effect writes the scores and the progress, once. The effect raises store.Moved when
-    another worker scored the same verdicts in the meantime."""
+    """Reads first; the effect writes the scores and the progress, once. The effect raises
+    ``store.ScoredMeanwhile`` when another worker scored the same verdicts in the meantime."""
     run = await score_verdicts(ctx) if await has_index(ctx) else None
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 

@@ -29,9 +29,10 @@ LOCK = 4663_0013
 WAIT_S = 20
 """How long one getUpdates call waits for an update."""
 AGAIN_S = 5.0
+"""The wait before the lock is tried again, also after an error."""
 REFUSED_AGAIN_S = 60.0
 MAX_REFUSED = 1000
-"""Refused chats in ``REFUSED_AGAIN_S``; further ones get no answer."""
+"""Refused chats within ``REFUSED_AGAIN_S``; further ones get no answer."""
 MAX_OF_A_CHAT, MAX_OF_ALL = 6, 60
 """In a minute, besides links: messages of a chat, and checks of all chats."""
 _MINUTE_S = 60.0
@@ -68,7 +69,8 @@ async def run_deep_check(ctx: Context, address: str) -> UseCaseAnswer[Check]:
 
 
 class Refusals:
-    """The chats that were recently refused for an invalid code: each is answered once a minute."""
+    """The chats that were refused recently, for an invalid code or for too many messages: each is told so
+    once a minute."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
@@ -126,6 +128,7 @@ class _Chats:
         after = 0
         refusals = Refusals(self._ctx.now_s)
         while True:
+            # Fails if the connection is lost, and with it the lock.
             await connection.fetchval("SELECT 1")
             messages, newest = await self._telegram.read_messages(after, wait_s)
             for message in messages:
@@ -159,7 +162,7 @@ class _Chats:
         await self._send(self._telegram.send_rows(message.chat_id, [HELP if turn == "answer" else turn]))
 
     async def _check(self, chat_id: int, address: str) -> None:
-        """Answers one check. A failure is told, and ends nothing else."""
+        """Answers one check. The chat is told of a failure, which stops nothing else."""
         try:
             answer = await self._checks.answer(chat_id, address)
         except RoundtripError as error:
@@ -176,7 +179,7 @@ class _Chats:
         await self._send(self._telegram.send_rows(chat_id, answer.lines))
 
     async def _send(self, sending: Coroutine[None, None, PostReply]) -> bool:
-        """Whether the chat got it."""
+        """Awaits ``sending``; returns whether the chat got the message."""
         try:
             reply = await sending
         except PostNotTried as error:

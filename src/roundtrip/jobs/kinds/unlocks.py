@@ -47,9 +47,9 @@ async def _enqueue_readings(connection: Connection, now: datetime) -> None:
     watched = await read_watched(connection, MAX_READ)
     held = [holding.token for holding in await bags.held_by_accounts(connection)]
     tokens = list(dict.fromkeys((*watched, *held)))[:MAX_READ]
-    there = await jobs.among(connection, "liquidity", tokens, now - timedelta(seconds=_GIVEN_UP_S))
+    queued = await jobs.among(connection, "liquidity", tokens, now - timedelta(seconds=_GIVEN_UP_S))
     await jobs.enqueue_many(
-        connection, "liquidity", [token for token in tokens if token not in there], run_at=now
+        connection, "liquidity", [token for token in tokens if token not in queued], run_at=now
     )
 
 

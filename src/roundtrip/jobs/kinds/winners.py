@@ -1,4 +1,4 @@
-"""``winners``, key ``facts``: counts the winners of each span; longer spans are counted less often."""
+"""``winners``, key ``facts``: counts the winners' board of each span; longer spans are counted less often."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -23,8 +23,8 @@ KeyKind = Literal["key", "session"]
 
 @dataclass(frozen=True, slots=True)
 class AccountRecord:
-    """An account, how many keys it has ever created, and when it was created. ``is_new``: in this
-    transaction."""
+    """An account. ``keys_made``: how many keys and sessions it has ever created. ``is_new``: the account was
+    created in this transaction."""
 
     account: Account
     keys_made: int
@@ -62,7 +62,7 @@ async def secret(connection: Connection, name: str, drawn: bytes) -> bytes:
 
 
 async def keys_made(connection: Connection, wallet: Address) -> int:
-    """How many keys a wallet has ever created; 0 also where it has no account."""
+    """How many keys and sessions a wallet has ever created; 0 also where it has no account."""
     count = await fetch_optional(
         connection, int, "SELECT keys_made FROM accounts.account WHERE wallet = $1", as_bytes(wallet)
     )
@@ -77,8 +77,9 @@ async def lock_account(
     connection: Connection, wallet: Address, designations: Iterable[str], now: datetime, head: int = -1
 ) -> AccountRecord:
     """The wallet's account, created if it has none, locked until the transaction ends. ``designations``:
-    candidate names of a new account, in order. ``head``: the newest known block; events before it do not
-    concern the account's bag. Raises RuntimeError where all designations are taken."""
+    candidate names of a new account, in order. ``head``: the newest known block, -1 if none is; a new account
+    is not alerted of earlier events of tokens that it holds. Raises RuntimeError where all designations are
+    taken."""
     record = await _lock(connection, wallet)
     if record is not None:
         return record
@@ -99,7 +100,8 @@ async def lock_account(
 
 
 async def made_from(connection: Connection, address_hash: bytes, day: date) -> int:
-    """Counts a new account of an address; how many it has created this day (UTC), this one included."""
+    """Counts a new account from a network address, given by its hash. Returns how many were created from it
+    on this day (UTC), this one included. Deletes the counts of earlier days."""
     await connection.execute("DELETE FROM accounts.made_from WHERE day < $1", day)
     return await fetch_value(
         connection,
@@ -135,8 +137,8 @@ async def add_key(
     now: datetime,
     session_ends: datetime | None = None,
 ) -> None:
-    """Inserts and counts a live key; the caller has locked the account. ``session_ends``: it is a session's,
-    until then."""
+    """Inserts and counts a live key; the caller has locked the account. ``session_ends``: it is a session,
+    live until then; None: it is a key."""
     await connection.execute(
         "INSERT INTO accounts.key (account_id, hash, start, label, made_at, kind, expires_at)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -177,7 +179,7 @@ async def untag_agent(connection: Connection, account_id: int) -> Account:
 
 
 async def live_count(connection: Connection, account_id: int) -> int:
-    """How many live keys an account has."""
+    """How many live keys an account has; sessions do not count."""
     return await fetch_value(
         connection,
         int,
@@ -259,7 +261,7 @@ async def revoke(connection: Connection, key_id: int, now: datetime) -> bool:
 
 
 async def dead_hashes(connection: Connection, hashes: Collection[bytes]) -> set[bytes]:
-    """Which of these hashes are of no live key."""
+    """Those of these hashes that belong to no key, or to a revoked one."""
     query = "SELECT hash FROM accounts.key WHERE hash = ANY($1) AND revoked_at IS NULL"
     return set(hashes).difference(await fetch_values(connection, bytes, query, list(hashes)))
 
@@ -267,8 +269,8 @@ async def dead_hashes(connection: Connection, hashes: Collection[bytes]) -> set[
 async def end_sessions(
     connection: Connection, account_id: int, now: datetime, keep: int = 0, hashed: bytes | None = None
 ) -> int:
-    """Ends an account's sessions but the ``keep`` newest, or only the one with this hash; how many were
-    live."""
+    """Ends an account's sessions but the ``keep`` newest, or only the one with this hash. Returns how many it
+    ended."""
     status = await connection.execute(
         "UPDATE accounts.key SET revoked_at = $2 WHERE id IN ("
         "SELECT id FROM accounts.key WHERE account_id = $1 AND kind = 'session' AND revoked_at IS NULL"
@@ -296,7 +298,7 @@ async def calls_on(connection: Connection, account_id: int, day: date) -> int:
 async def calls_by_day(
     connection: Connection, account_id: int, last: date, days: int
 ) -> list[tuple[date, int]]:
-    """The same for each of the ``days`` days up to ``last``, the oldest first; 0 on days without a call."""
+    """``calls_on`` for each of the ``days`` days up to ``last``, oldest first; 0 on a day without calls."""
     rows = await fetch(
         connection,
         tuple[date, int],

@@ -1,4 +1,4 @@
-"""Counts calls by minute and by day and looks up their keys: one statement for a batch of calls.
+"""Counts calls by minute and by day, and looks up their keys: one statement for a batch of calls.
 
 Day counts are exact with any number of writers: exactly as many calls of an account are admitted as its
 day has left. A key that was revoked before the statement began is not live.
@@ -7,7 +7,7 @@ Moves calls between an account's day and the leases of processes: one statement 
 
 A lease is a number of calls of one day that a process took ahead. ``accounts.day.calls`` contains them:
 calls made are ``calls - leased``. ``calls`` never exceeds the day's limit, so a process may spend what
-it leased without asking, and a release that knows no leases takes them for calls that were made."""
+it leased without asking, and an older release, which knows no leases, takes them for calls that were made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class RefundedCall:
 @dataclass(frozen=True, slots=True)
 class LiveKey:
     """The key's account. ``has_room``: the day had room for the call, which was counted. ``may_pay``: it had
-    none, and the account has paid for calls before; ``credit_holds.hold`` tells whether a credit is left."""
+    none, and the account has paid for calls before; ``credits.hold`` finds out whether a credit is left."""
 
     account: Account
     has_room: bool
@@ -192,7 +192,7 @@ class LeaseChange:
     per_day: int = 0
 
     def key(self) -> AccountDay:
-        """Which lease it is of."""
+        """The lease that changed."""
         return self.account_id, self.day
 
 
@@ -232,8 +232,8 @@ FROM moved
 async def move(
     connection: Connection, changes: Sequence[LeaseChange], minutes: Mapping[tuple[str, int], int]
 ) -> dict[AccountDay, int]:
-    """Writes changes, at most one of each account and day, and calls of the minute by caller and time (ms
-    since 1970). Returns how many calls each change got."""
+    """Writes changes of leases, at most one for each account and day, and counts calls against minutes:
+    ``minutes`` by caller and time, in ms since 1970. Returns how many calls each changed lease got."""
     rows = await fetch(
         connection,
         tuple[AccountDay, int, str | None],

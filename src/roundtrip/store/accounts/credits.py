@@ -1,7 +1,6 @@
-"""Payments for calls, and credit balances. Each function uses the caller's connection and does not end the
-transaction.
-
-Holds of credits for calls that are not answered yet; each statement handles a batch of calls.
+"""Payments for calls, credit balances, and holds: credits set aside for calls that are not answered yet. Each
+function uses the caller's connection and does not end the transaction. Statements about holds handle a batch
+of calls.
 
 A hold ends once: the statement that deletes its row charges or releases its credit, and a second one
 changes nothing. Every statement locks its balances in the order of their accounts before it touches a
@@ -43,10 +42,10 @@ class PayToSpan:
 async def open_pay_to(connection: Connection, pay_to: Address, head_number: int) -> None:
     """Makes ``pay_to`` the only address for payments from the next block on. An address that is open keeps
     its first block; one that was closed is open again, without a gap. Needs a transaction."""
-    # Of two services that start at once with different addresses the second sees the first one's.
+    # If two services start at once with different addresses, the second sees the first one's.
     await connection.execute("LOCK TABLE accounts.pay_to IN SHARE ROW EXCLUSIVE MODE")
     await connection.execute(
-        # The lesser one: a local chain may have been restarted.
+        # The lower block: a local chain may have been restarted.
         "INSERT INTO accounts.pay_to AS known (address, from_block) VALUES ($1, $2) ON CONFLICT (address) DO "
         "UPDATE SET from_block = least(known.from_block, excluded.from_block), to_block = NULL",
         as_bytes(pay_to),
@@ -67,7 +66,7 @@ async def paid_to(connection: Connection) -> list[PayToSpan]:
 
 
 async def is_counted(connection: Connection, tx_hash: TxHash, account_id: int | None) -> bool:
-    """Whether a transaction was counted for this account; None: for any account."""
+    """Whether a payment was counted for this account; ``account_id`` None: for any account."""
     return await fetch_value(
         connection,
         bool,

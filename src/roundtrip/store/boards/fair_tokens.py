@@ -1,4 +1,4 @@
-"""SQL for which tokens are fair and which wallets are kin, as ``domain/market/winners.py`` defines them."""
+"""SQL for which tokens are fair and which wallets are kin, as ``domain/market/fairness.py`` defines them."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ def began_sql(token_id: str) -> str:
 
 
 def pays_many(funder_id: str, most_funded: str) -> str:
-    """Whether a funder, possibly NULL, is an exchange."""
+    """Whether a funder, possibly NULL, is an exchange: the first to pay more than ``most_funded`` wallets."""
     return f"""
     (SELECT count(*) FROM (
          SELECT FROM facts.origin AS paid WHERE paid.funder_id = {funder_id} LIMIT {most_funded}::int + 1
@@ -31,7 +31,8 @@ def pays_many(funder_id: str, most_funded: str) -> str:
 
 def is_kin(wallet_id: str, own: str, his: str, *, by_exchange: str, young_s: str) -> str:
     """``WalletOrigins.is_kin``. ``own``: the wallet's row of facts.origin, or columns of its names; ``his``:
-    a row with deployer_id, paid_by and paid_s; each may be NULL. ``by_exchange``: whether paid_by is one."""
+    a row with deployer_id, the deployer's funder paid_by, and the time paid_s; each may be NULL.
+    ``by_exchange``: whether paid_by is an exchange."""
     return f"""
     (({wallet_id} = {his}.deployer_id OR {own}.funder_id = {his}.deployer_id OR {wallet_id} = {his}.paid_by
       OR ({own}.funder_id = {his}.paid_by AND (NOT {by_exchange}
@@ -148,9 +149,9 @@ async def store_fair(connection: Connection, token_ids: list[int], block_number:
 
 
 class TokenFairness(NamedTuple):
-    """A token beside a wallet. ``begun_s``: the time of its launch, or of its first pool with money; None:
-    not known. ``fair_from``: the block as of which it is stored as fair; None: it is not. ``is_kin``: the
-    wallet is kin of the token's deployer, as far as is known."""
+    """A token, and whether a wallet is independent of it. ``begun_s``: the time of its launch, or of its
+    first pool with money; None: not known. ``fair_from``: the block as of which it is stored as fair; None:
+    it is not. ``is_kin``: the wallet is kin of the token's deployer, as far as is known."""
 
     token_id: int
     begun_s: int | None

@@ -1,7 +1,7 @@
-"""Prices, depth and holders of the tokens of a board, out of the index: a statement for each, for all tokens.
+"""Prices, depth and holders of the tokens of a board, from the index: one statement for each of the three.
 
-A price is that of the last trade of the place where most of the money goes in, or, before it opened, of the
-curve that the token was launched on; without what the launchpad kept of it."""
+A place is a pool or a curve. A price is that of the last trade in the place where most of the money goes in,
+or, before that place opened, on the curve that the token was launched on; without what the launchpad kept."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ MAX_TRADERS = 500
 MAX_POSITIONS = 200
 """Positions of a pool that are summed, those with the most liquidity."""
 MIN_WEI = 10**12
-"""Smaller trades tell no price: their amounts are rounded, and cost nothing to make."""
+"""Smaller trades set no price: their amounts are rounded, and they cost nothing to make."""
 _MAX_PASSED_OVER = 50
-"""Trades before a moment that are looked at for one that tells a price."""
+"""How many trades before a moment are searched for one that sets a price."""
 _SEARCHED_S = 7 * 86_400
 """How long before a moment its last trade is looked for."""
 _UNIT = 10**36
@@ -121,7 +121,7 @@ LEFT JOIN LATERAL (
 @dataclass(frozen=True, slots=True)
 class PriceLine:
     """Prices of a token, in wei for 10^36 base units; None: not known. ``points``: the sparkline, the oldest
-    first, the newest price last. ``spans``: by how many seconds ago, as ``SPANS_S``."""
+    first, the newest price last. ``spans``: the price of so many seconds ago, by ``SPANS_S``."""
 
     points: tuple[int | None, ...]
     spans: Mapping[int, int | None]
@@ -142,8 +142,8 @@ class MarketDepth:
     """What lies in the place where most of a token's money goes in. ``quote_raw``: of the money, in base
     units of ``quote``; None: not known. ``kept_bps``: the share of the depth at the price that nobody takes
     out, because the launchpad has it or it was burned; None: not known. ``holders``: wallets that bought more
-    than they sold, among ``MAX_TRADERS``; ``more_hold``: there are more traders. Transfers are not
-    counted."""
+    than they sold, among ``MAX_TRADERS``; ``more_hold``: there may be more, as so many traded. Transfers are
+    not counted."""
 
     quote: Address
     quote_raw: int | None
@@ -173,8 +173,8 @@ async def read_prices(
     contracts: Contracts,
     least_wei: int = MIN_WEI,
 ) -> dict[int, PriceLine]:
-    """The prices by token. Each line begins when the token's oldest place opened, the index began
-    (``followed_s``), or a day ago. Trades of less than ``least_wei`` are left out."""
+    """The prices by token. Each line begins when the token's oldest place opened, when the index began
+    (``followed_s``), or a day ago: at the latest of these. Trades of less than ``least_wei`` are left out."""
     from_s = [max(flow.opened_s, followed_s, now_s - SPANS_S[-1]) for flow in flows]
     rows = await fetch(
         connection,
@@ -217,8 +217,8 @@ async def read_depths(
         MAX_TRADERS,
         DUST,
         MAX_POSITIONS,
-        [numbers[one] for one in managers if one in numbers],
-        [numbers[one] for one in keepers if one in numbers],
+        [numbers[manager] for manager in managers if manager in numbers],
+        [numbers[keeper] for keeper in keepers if keeper in numbers],
     )
     return {row.token_id: _read_depth(row) for row in rows}
 

@@ -1,12 +1,9 @@
-"""Money that goes into tokens and out of them, in a span of the chain's time.
+"""For the board of moving tokens: money that goes into tokens and out of them in a span of the chain's time;
+what tokens' buyers are exposed to, as it was read last; and the newest checks. Each function uses the
+caller's connection and does not end the transaction.
 
 A trade counts by its worth in eth at its time, or by what was paid where that was eth or weth. Trades
-whose worth is not known do not count.
-
-What tokens' buyers are exposed to, as it was read last. Each function uses the caller's connection and
-ends no transaction.
-
-The newest checks: of given tokens, and of all tokens."""
+whose worth is not known do not count."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -23,10 +20,12 @@ from roundtrip.store.server.rows import Connection, as_bytes, fetch
 from roundtrip.venues.base import Contracts
 
 KEPT_FOR = timedelta(days=1)
+"""How long a reading of exposure is kept."""
 
 
 async def put_insiders(connection: Connection, token: Address, bps: int | None, at: datetime) -> None:
-    """Stores the insiders' share as of ``at``, unless a newer one is stored. None: could not be found out."""
+    """Stores the insiders' share as of ``at``, unless a newer reading is stored. ``bps`` None: it could not
+    be found out."""
     await connection.execute(
         "INSERT INTO facts.exposure AS exposure (token, insiders_bps, insiders_at) VALUES ($1, $2, $3)"
         " ON CONFLICT (token) DO UPDATE SET insiders_bps = excluded.insiders_bps,"
@@ -41,7 +40,8 @@ async def put_insiders(connection: Connection, token: Address, bps: int | None, 
 async def put_leaving(
     connection: Connection, token: Address, leaving: LeavingLiquidity | None, at: datetime
 ) -> None:
-    """Stores what liquidity can leave as of ``at``, unless newer is stored. None: could not be found out."""
+    """Stores what liquidity can leave as of ``at``, unless a newer reading is stored. ``leaving`` None: it
+    could not be found out."""
     await connection.execute(
         "INSERT INTO facts.exposure AS exposure (token, free_bps, unproven_bps, liquidity_at)"
         " VALUES ($1, $2, $3, $4) ON CONFLICT (token) DO UPDATE SET free_bps = excluded.free_bps,"
@@ -55,7 +55,7 @@ async def put_leaving(
 
 
 async def read_exposures(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenExposure]:
-    """The last reading of each of these tokens."""
+    """The last reading of each of these tokens; ``NEVER_READ`` where there is none."""
     rows = await fetch(
         connection,
         tuple[Address, TokenExposure],
@@ -105,7 +105,7 @@ class NewestCheck(NamedTuple):
 
 async def read_checks(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenChecks]:
     """The newest checks of each of the tokens."""
-    found = dict(
+    checks = dict(
         await fetch(
             connection,
             tuple[tuple[Address, str], CheckedLevel],
@@ -115,7 +115,7 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
     )
     return {
         token: TokenChecks(
-            found.get((token, "newest")), found.get((token, "decided")), found.get((token, "deep"))
+            checks.get((token, "newest")), checks.get((token, "decided")), checks.get((token, "deep"))
         )
         for token in tokens
     }
@@ -124,7 +124,7 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
 async def read_shown_checks(
     connection: Connection, tokens: Collection[Address]
 ) -> dict[Address, TokenChecks]:
-    """The same, with what buyers of each token are exposed to."""
+    """``read_checks``, with what buyers of each token are exposed to."""
     checks = await read_checks(connection, tokens)
     exposed = await read_exposures(connection, tokens)
     return {token: replace(its, exposure=exposed[token]) for token, its in checks.items()}

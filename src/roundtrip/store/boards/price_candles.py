@@ -1,6 +1,5 @@
-"""Prices and trades of a token in its main pools. Each function uses the caller's connection and does not
-end the transaction. What the index knows of wallets that trade a token. Runs on the caller's connection
-and ends no transaction."""
+"""Prices and trades of a token in its main pools, and what the index knows of wallets that trade it. Each
+function uses the caller's connection and does not end the transaction."""
 
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
@@ -24,8 +23,9 @@ MAX_TRADES = 10_000
 MAX_SALES = 50
 """Sales of insiders that are read, the newest."""
 _MAX_DUST = 50
-"""So many trades that set no price hide an older price."""
+"""How many trades before a moment are searched for one that sets a price."""
 _MAX_PLACES = 30
+"""How many of a token's oldest pools are searched for its last trade."""
 
 
 class MainPool(NamedTuple):
@@ -65,7 +65,7 @@ SELECT pool.id, pool.at, pool.kind, pool.quote_id, pool.at_s AS opened_s FROM (
 ORDER BY last.at_s DESC, pool.id LIMIT 1
 """  # noqa: S608
 
-# What the pool's own fee and the launchpad keep is no part of the price: buys and sells would differ by it.
+# A price is without the pool's fee and what the launchpad kept: buys and sells would differ by them.
 _FEE = "(CASE WHEN trade.kept_raw IS NULL AND pool.fee_pips < 1000000 THEN pool.fee_pips ELSE 0 END)"
 _PRICE = f"""
 CASE WHEN trade.quote_raw < {MIN_RAW} OR trade.token_raw < {MIN_RAW} THEN NULL
@@ -154,7 +154,7 @@ class PastPrice(NamedTuple):
 async def read_prices(
     connection: Connection, pool_ids: Collection[int], times_s: Collection[int]
 ) -> dict[int, PastPrice]:
-    """The prices at the end of these seconds. A price that is not known is missing."""
+    """The prices at the end of these seconds, by second. A price that is not known is missing."""
     prices = await fetch(connection, PastPrice, _PRICES, list(pool_ids), list(times_s))
     return {price.asked_s: price for price in prices}
 
@@ -177,7 +177,7 @@ UNION ALL SELECT * FROM (
 
 
 class LaunchMark(NamedTuple):
-    """Something in a launch's life. ``wallet``, ``token_raw``: of a sale. ``eth_wei``: what a sale brought;
+    """An event in a launch's life. ``wallet``, ``token_raw``: of a sale. ``eth_wei``: what a sale brought;
     None: not known."""
 
     kind: MarkKind
@@ -228,7 +228,7 @@ async def newest_trades(connection: Connection, pool_ids: Sequence[int], limit: 
 
 
 _WITHIN_S = 600
-"""The launch window is shorter than this on every chain: so few days of trades are looked at."""
+"""The launch window is shorter than this on every chain. It bounds the days of trades that are read."""
 
 # $1 token, $2 wallets, $3 most_funded, $4 blocks of the window, $5 wallets of a bundle, $6 spans of boards
 _TAGS = f"""
@@ -269,8 +269,8 @@ FROM unnest($2::int[]) AS given (id) LEFT JOIN LATERAL (
 
 class TraderTags(NamedTuple):
     """What is known of a wallet. ``is_sniper``: it bought in the launch window and is not the deployer.
-    ``is_bundled``: at least two more of those had their first eth from the same wallet, which did not pay
-    crowds. ``span``, ``rank``: its rank among the winners; None: it is not on a board."""
+    ``is_bundled``: the same wallet, no exchange, sent it and at least two other snipers their first eth.
+    ``span``, ``rank``: its rank among the winners; None: it is not on a board."""
 
     wallet_id: int
     is_deployer: bool

@@ -1,4 +1,5 @@
-"""The places where a token is traded, and which of them one person alone could not have made."""
+"""The places (pools or curves) where a token is traded, and which of them one person alone could not have
+made: those that are ``is_common``."""
 
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from .signals import turnovers
 
 _DAY_S = 86_400
 _MAX_OWN = 4
+"""How many of a token's pools of the kind that launches graduate into are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ async def is_common(
 
 
 async def common(connection: Connection, token_id: int, newest_s: int, contracts: Contracts) -> str | None:
-    """The place where it was traded most within a day, if ``is_common``; otherwise None."""
+    """The place where the token was traded most within a day, if ``is_common``; otherwise None."""
     pool = await most_used(connection, token_id, newest_s, contracts)
     if pool is None:
         return None
@@ -130,7 +132,7 @@ async def common(connection: Connection, token_id: int, newest_s: int, contracts
 
 
 async def current_place(connection: Connection, token_id: int, at: str) -> str | None:
-    """What the place is now: a curve that became a pool is that pool; None: it is not known which one."""
+    """The place that ``at`` is now: for a curve that became a pool, that pool; None: not known which."""
     has_become = await fetch_value(
         connection,
         bool,

@@ -39,7 +39,8 @@ class SignalDeed:
 
 @dataclass(frozen=True, slots=True)
 class DeedSum:
-    """The sums of a deed. ``eth_wei`` None: what some of it brought is not known."""
+    """The sums of a deed. ``eth_wei``: what it brought; None: not known of some of it. ``supply_raw``: the
+    token's supply; None: not known."""
 
     deed: SignalDeed
     token_raw: Numeric
@@ -138,8 +139,8 @@ async def trace_deeds(
 @dataclass(frozen=True, slots=True)
 class PoolWithdrawal:
     """What a wallet took out of a pool and did not put back. ``is_own``: the launch created it.
-    ``token_raw``, ``quote_raw`` None: the pool's logs do not say. ``weight``, ``before``: liquidity by the
-    width of its range, what was taken and what was there before; None: not known."""
+    ``token_raw``, ``quote_raw`` None: the pool's logs do not say. ``weight``, ``before``: the
+    liquidity that was taken and that was there before, times the width of its range; None: not known."""
 
     pool_id: int
     is_own: bool

@@ -12,8 +12,8 @@ from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, 
 from .fair_tokens import LOOKED_AT, began_sql, find_fair_closed, is_kin, pays_many, store_fair
 
 COUNTING_S = 600.0
-"""Timeout of a statement that counts the longest span for the first time. Later counts take less, since fair
-tokens are stored."""
+"""Timeout of each statement of a count: long enough for the longest span's first count. Later ones take less,
+since fair tokens are stored."""
 KEEPING_S = 60.0
 """Timeout of the wait for the cursor, which the sync holds while it writes a batch."""
 _WORK_MEM = "32MB"

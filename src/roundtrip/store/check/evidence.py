@@ -14,7 +14,7 @@ MAX_COMPARED = 1000
 
 class KeptEvidence(NamedTuple):
     """A stored document and its verdict at the time. ``asked``: a user requested the check; otherwise it was
-    re-run because something had changed. ``deep``: the check also looked for what could change the verdict.
+    enqueued by the service. ``deep``: the check also looked for what could change the verdict.
     ``holders``: real holders whose simulated sale gave a result. ``loss_bps``: of the round trip; None: not
     measured. ``ends_at``: from when on the verdict no longer counts, since its snipe tax has ended; None: no
     end is known."""

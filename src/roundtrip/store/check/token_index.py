@@ -1,6 +1,6 @@
-"""All that the index knows of a token for a check: read at one moment, over one connection. Wallets of
-checks that met a refusal or a loss, kept for a day by what they were drawn from. The holders of a token,
-by its trades."""
+"""All that the index knows of a token for a check: read at one moment, over one connection. Holders of a
+token, by its trades. Recalled wallets: simulated wallets that met a refusal or a loss in a check of the last
+day, stored as the seed and number that they are drawn from."""
 
 import asyncio
 from collections.abc import Collection, Coroutine
@@ -20,13 +20,13 @@ from roundtrip.store.server.connections import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_values
 
 MAX_RECALLED = 64
-"""Rows that a check reads, the newest first."""
+"""Recalled wallets that a check reads, the newest first."""
 
 
 async def read_recalled_wallets(
     connection: Connection, token: Address, since: datetime, limit: int = MAX_RECALLED
 ) -> list[RecalledWallet]:
-    """The token's wallets that were seen at ``since`` or later, the newest first."""
+    """The token's recalled wallets that were stored or renewed at ``since`` or later, the newest first."""
     return await fetch(
         connection,
         RecalledWallet,
@@ -46,7 +46,8 @@ async def keep_recalled_wallets(
     since: datetime,
     pruned_at_once: int = 64,
 ) -> None:
-    """Inserts wallets, or renews them. Deletes at most ``pruned_at_once`` that were seen before ``since``."""
+    """Inserts recalled wallets, or renews them. Deletes at most ``pruned_at_once``, of any token, that were
+    last renewed before ``since``."""
     if not wallets:
         return
     await connection.executemany(
@@ -152,7 +153,7 @@ async def read_token_index(
 
 
 class IndexedPlace(NamedTuple):
-    """The token that trades at a place for money. ``kind`` None: the place is the token's own address."""
+    """The token that trades for money at a pool or curve. ``kind`` None: the address was the token's own."""
 
     token: Address
     kind: VenueKind | None
@@ -236,8 +237,8 @@ _abandoned = set[asyncio.Task[object]]()
 
 
 async def _run_within(patience_s: float, work: Coroutine[object, object, T]) -> T:
-    """The result of ``work``. Raises TimeoutError. Cancelled work may wait for the server once more, to roll
-    back: nobody waits for that."""
+    """The result of ``work``. Raises TimeoutError. Cancelled work may still roll back on the server; nothing
+    waits for that."""
     task = asyncio.create_task(work)
     try:
         done, _ = await asyncio.wait({task}, timeout=patience_s)

@@ -1,4 +1,4 @@
-"""What facts show of a flagged token. Addresses are the index's numbers."""
+"""What facts show of a flagged token. Wallets and tokens are given by their numbers in facts.address."""
 
 from dataclasses import dataclass
 
@@ -21,8 +21,8 @@ _DAY_S = 86_400
 
 
 async def is_counted(connection: Connection, token_id: int) -> bool:
-    """Whether the token counts: older than a day, with enough independent buyers
-    (``store/boards/winners.py``)."""
+    """Whether the token counts: it is stored as fair, that is, it was older than a day and had enough
+    independent buyers (``domain/market/fairness.py``)."""
     return await fetch_value(
         connection, bool, "SELECT EXISTS (SELECT FROM facts.fair_token WHERE token_id = $1)", token_id
     )
@@ -46,12 +46,13 @@ SELECT shuffled.token_id, shuffled.address FROM (
 async def draw_tokens(
     connection: Connection, seed: bytes, newest_s: int, limit: int
 ) -> list[tuple[int, Address]]:
-    """Random tokens that count and were traded within a day. ``seed``: 32 bytes."""
+    """At most ``limit`` random tokens that count (``is_counted``) and were traded within a day. ``seed``: 32
+    bytes."""
     return await fetch(connection, tuple[int, Address], _DRAWN, seed, newest_s - _DAY_S, limit)
 
 
 async def deployer_of(connection: Connection, token_id: int) -> tuple[int | None, int]:
-    """The token's deployer, None where it is not known, and what he holds of it by his trades, in base
+    """The token's deployer, None where it is not known, and what it holds of the token by its trades, in base
     units."""
     row = await fetch_row(
         connection,
@@ -114,8 +115,8 @@ async def main_pool(
     connection: Connection, token_id: int, index_cursor: Cursor, contracts: Contracts
 ) -> tuple[str, dict[int, int]] | None:
     """The pool where the token was traded most within a day, and the liquidity that each wallet has put into
-    it and not taken out, by the width of its range; None: there is none, it is younger than a day, or not
-    every change of its liquidity is known. A curve has no liquidity that anyone could take."""
+    it and not taken out, times the width of its range. None: it is a curve, which has no liquidity to take;
+    there is none; it is younger than a day; or not every change of its liquidity is known."""
     newest_s = index_cursor.block.timestamp_s
     pool = await most_used(connection, token_id, newest_s, contracts)
     if pool is None or is_curve(pool.kind) or pool.block_number < index_cursor.start_number:
@@ -141,8 +142,10 @@ async def main_pool(
 
 @dataclass(frozen=True, slots=True)
 class RemovedLiquidity:
-    """What a wallet took out, or the deployer sold, net of what went the other way, since a flag was made: up
-    to the settled block and up to now; and the largest settled transaction."""
+    """The liquidity that a wallet took out (times the width of its range), or the base units that the
+    deployer sold, net of what went the other way, since a flag was made. ``settled``: up to the time
+    ``settled_s``, after which facts do not count yet; ``now``: up to now. ``largest`` and the rest: of the
+    largest settled transaction."""
 
     wallet_id: int
     settled: Numeric
@@ -153,7 +156,7 @@ class RemovedLiquidity:
     at_s: int
 
 
-# $1 which, $2 at_s, $3 number, $4 settled_s
+# $1 the pool or the token, $2 at_s, $3 number, $4 settled_s
 _GONE = """
 SELECT wallet_id, coalesce(sum(amount) FILTER (WHERE at_s <= $4), 0)::text AS settled,
     sum(amount)::text AS now,
@@ -183,7 +186,8 @@ _SOLD = _GONE.format(
 async def liquidity_gone(
     connection: Connection, pool: str, at_s: int, number: int, settled_s: int
 ) -> list[RemovedLiquidity]:
-    """Per wallet that changed a pool's liquidity after block ``number``, whose time is ``at_s``."""
+    """What each wallet took out of a pool after block ``number``, whose time is ``at_s``; below zero: put
+    in."""
     return await fetch(
         connection, RemovedLiquidity, _LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS
     )
@@ -192,5 +196,6 @@ async def liquidity_gone(
 async def deployer_sold(
     connection: Connection, token_id: int, at_s: int, number: int, settled_s: int
 ) -> RemovedLiquidity | None:
-    """What the token's deployer sold of it since then; None: he traded none."""
+    """What the token's deployer sold of it after block ``number``, whose time is ``at_s``; None: it traded
+    none."""
     return await fetch_row(connection, RemovedLiquidity, _SOLD, token_id, at_s, number, settled_s)

@@ -1,5 +1,5 @@
-"""Flags on tokens, and the controls drawn with them. Each function uses the caller's connection and does not
-end the transaction."""
+"""Flags on tokens, and the controls drawn with them (``domain/community/flag_calls.py``). Each function uses
+the caller's connection and does not end the transaction."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class NewFlag:
 
 @dataclass(frozen=True, slots=True)
 class WaitingFlag:
-    """A flag that is not settled. ``by``: the account's wallet; None: a control. ``seen_s``: of ``runs``,
-    when it first paid enough."""
+    """A flag that is not settled. ``by``: the account's wallet; None: a control. ``seen_s``: of a flag of
+    kind runs, when its tokens first sold for enough; None: not yet."""
 
     id: int
     by: Address | None
@@ -301,7 +301,8 @@ class _FlagScoreRow(NamedTuple):
 
 
 async def scores(connection: Connection, account_ids: Collection[int]) -> dict[int, FlagScore]:
-    """The scores of these accounts; an account without flags has an empty one."""
+    """The scores of these accounts; an account without flags has an empty one. An account none of whose
+    controls is decided is compared with all controls of its kinds."""
     scores_by_account = dict.fromkeys(account_ids, FlagScore())
     rows = await fetch(connection, _FlagScoreRow, _SCORES, list(account_ids))
     by_kind: dict[str, tuple[int, int]] = {}

@@ -15,6 +15,7 @@ from roundtrip.store.server.rows import Connection, as_bytes, fetch, read
 COUNTING_S = 120.0
 """Timeout of each of the two statements: one counts, one stores."""
 _WORK_MEM = "64MB"
+"""Memory of each sort and hash of a count; larger ones spill to disk."""
 MAX_SAID = 20
 """Names and marks of a wallet that are shown, those that most people gave."""
 
@@ -150,8 +151,8 @@ class Bearer:
 
 
 async def bearers(connection: Connection, key: str, limit: int) -> list[Bearer]:
-    """The wallets with a public name, those first that most people call by it; ``key``: the name as it is
-    compared."""
+    """The wallets with a public name, those first that most people call by it; ``key``: the name's
+    ``name_key``."""
     return await fetch(
         connection,
         Bearer,

@@ -22,11 +22,12 @@ ChannelKind = Literal["webhook", "telegram", "discord"]
 
 
 class Channel(NamedTuple):
-    """A channel as stored. ``target``, ``secret``: sealed, but for Telegram's target. ``target_hash``: by
-    which the channel is found again; None: by its target. ``failures``: consecutive. ``rests_until``: nothing
-    is sent before that. ``dropped_to``: waiting messages up to this id are not sent. ``host``: whose limits
-    it counts against. ``proven_at``: since when the receiver is known to want the messages; None: not yet.
-    ``answers_ms``: how long answers take."""
+    """A channel as stored. ``target``, ``secret``: sealed, but for Telegram's target. ``shown``: what the
+    owner is shown of the target. ``target_hash``: by which the channel is found again; None: by its target.
+    ``failures``: consecutive. ``rests_until``: nothing is sent before that. ``dropped_to``: waiting messages
+    up to this id are not sent. ``host``: the remote host, or chat, whose limits it counts against.
+    ``proven_at``: since when the receiver is known to want the messages; None: not yet. ``answers_ms``: how
+    long answers take."""
 
     id: int
     account_id: int
@@ -192,8 +193,8 @@ async def mark_failed(
     rests_until: datetime,
     error: str,
 ) -> State:
-    """Records a failed try, the last of ``failures`` consecutive ones. Returns the channel's new state.
-    Raises IllegalMove."""
+    """Records a failed try, the last of ``failures`` consecutive ones since ``since``. Returns the channel's
+    new state. Raises IllegalMove."""
     state = await _move(connection, channel_id, event)
     await connection.execute(
         "UPDATE accounts.channel SET failing_since = $2, failures = $3, rests_until = $4, last_error = $5"

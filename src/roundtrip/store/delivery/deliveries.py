@@ -29,7 +29,7 @@ JOB = "deliver"
 MAX_ROWS = {"webhook": 50, "telegram": 10, "discord": 10}
 """Alerts in one message, by the channel's kind."""
 MAX_DROPPED = 5_000
-"""In one statement: more messages may wait for a channel than a statement has time for."""
+"""Messages that one statement drops or makes due: more may wait than it has time for."""
 MAX_SORTED = 1_000
 """Jobs that one statement puts into lanes."""
 MAX_WAITING, LEFT_WAITING = 10_000, 9_000
@@ -120,8 +120,8 @@ async def enqueue_and_run(
     retracted: bool = False,
     channel_ids: Sequence[int] = (),
 ) -> None:
-    """As ``enqueue``; also runs the channels ``channel_ids``. One statement enqueues all jobs: concurrent
-    transactions lock the jobs' rows in the same order, which prevents deadlocks."""
+    """As ``enqueue``; also enqueues the jobs of the channels ``channel_ids``. One statement enqueues all
+    jobs: concurrent transactions lock the jobs' rows in the same order, which prevents deadlocks."""
     groups: dict[tuple[int, str], list[int]] = {}
     for alert in alerts:
         groups.setdefault((alert.draft.account_id, alert.draft.kind), []).append(alert.id)
@@ -192,8 +192,8 @@ WHERE job.id = due.id
 
 
 async def sort(connection: Connection, now: datetime) -> bool:
-    """Puts due jobs into the lanes of ``domain.channels`` by their channels' state, those longest due first.
-    Returns whether there may be more."""
+    """Puts due jobs into the lanes of ``domain.watch.channels`` by their channels' state, those longest due
+    first. Returns whether there may be more."""
     status = await connection.execute(_SORT, now, MAX_SORTED, SLOW_MS)
     return int(status.split()[1]) == MAX_SORTED
 
@@ -248,8 +248,9 @@ async def hurry(connection: Connection, channel_id: int, now: datetime) -> None:
 
 
 async def put_back(connection: Connection, now: datetime) -> None:
-    """After the clock was set back: makes messages that wait for a later time due at once, as they would wait
-    longer by as much. A message keeps its webhook id, by which a receiver detects repeats."""
+    """After the clock was set back: makes messages that wait for a later time due at once; otherwise they
+    would wait longer by the time that it was set back. A message keeps its webhook id, by which a receiver
+    detects repeats."""
     await connection.execute("UPDATE accounts.channel SET rests_until = $1 WHERE rests_until > $1", now)
     await connection.execute(
         "UPDATE accounts.delivery SET next_at = $1 WHERE state = 'waiting' AND next_at > $1", now

@@ -20,8 +20,8 @@ TOUCHED_EVERY = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class BookHead:
-    """A stored book without its content. ``state``: never unread. ``block``: everything up to its end is
-    included. ``first_number``: the book's first block; ``pruned``: the node no longer had older ones.
+    """A stored book without its content. ``state``: never ``unread``. ``block``: all transfers up to its end
+    are included. ``first_number``: the book's first block; ``pruned``: the node no longer had older ones.
     ``book_bytes``: the stored size. ``asked_at``: when it was last requested; ``read_at``: when it was last
     read on."""
 
@@ -78,8 +78,8 @@ async def load_head(connection: Connection, token: Address) -> BookHead | None:
 
 async def save_book(connection: Connection, token: Address, book: StoredBook) -> bool:
     """Replaces a stored book that ends earlier, or at the same block and is still being read. False, and
-    nothing is written: the stored book goes further, since another process was faster. A book of another
-    chain must be deleted first. Raises asyncpg.CheckViolationError for the state unread."""
+    nothing is written: the stored book goes further, since another process was faster. A book whose block was
+    reorged out must be deleted first. Raises asyncpg.CheckViolationError for the state unread."""
     saved = await fetch_optional(
         connection,
         bool,
@@ -146,7 +146,7 @@ SELECT token FROM (
 
 
 async def prune(connection: Connection, before: datetime) -> int:
-    """Deletes books not requested since then, at most ``PRUNE_BATCH`` at once, and returns how many."""
+    """Deletes books not requested since ``before``, at most ``PRUNE_BATCH`` at once, and returns how many."""
     return await fetch_value(connection, int, _DELETE.format(which=_OLD), before, PRUNE_BATCH)
 
 

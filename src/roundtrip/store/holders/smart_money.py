@@ -51,8 +51,8 @@ class WinningClose:
 
 @dataclass(frozen=True, slots=True)
 class SmartCrowd:
-    """``deployer_launches``: how many of the deployer's newest 200 tokens launched onto curves there are, as
-    in ``deployers.Record``. ``launches_by_wallet``: how many of those, except the token itself, each wallet
+    """``deployer_launches``: how many tokens the deployer launched onto curves, at most 200, as in
+    ``DeployerLaunches``. ``launches_by_wallet``: how many of those, except the token itself, each wallet
     bought; wallets that bought none are missing."""
 
     deployer_launches: int = 0
@@ -155,8 +155,8 @@ GROUP BY address.address
 async def load_repeat_buyers(
     connection: Connection, deployer: Address, token: Address, wallets: Collection[Address]
 ) -> SmartCrowd:
-    """Which of these wallets bought other launches of the deployer, of his newest ``MAX_LAUNCHES``. The
-    deployer himself is left out. For some dozens of wallets."""
+    """How many other launches of the deployer, of its newest ``MAX_LAUNCHES``, each of these wallets bought.
+    The deployer is left out. For some dozens of wallets."""
     deployer_id = await id_of(connection, deployer)
     if deployer_id is None:
         return SmartCrowd()

@@ -67,6 +67,7 @@ async def fold(
         if launched.generation != 1
     }
     for trade in trades:
+        # Only a trade on a curve has it.
         if trade.kept_raw is not None:
             curve = sums.setdefault(trade.at, _CurveSum())
             moved_raw = trade.quote_raw if trade.buys else -trade.quote_raw

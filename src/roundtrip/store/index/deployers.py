@@ -56,18 +56,18 @@ SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
 
 async def records(connection: Connection, wallet_ids: Collection[int]) -> dict[int, DeployerLaunches]:
     """The record of each wallet; ``NOTHING`` for one without launches."""
-    found = await fetch(
+    rows = await fetch(
         connection, tuple[int, DeployerLaunches], _RECORDS, list(set(wallet_ids)), MAX_LAUNCHES
     )
-    return dict.fromkeys(wallet_ids, NOTHING) | dict(found)
+    return dict.fromkeys(wallet_ids, NOTHING) | dict(rows)
 
 
 async def graduations(connection: Connection, wallet_ids: Collection[int]) -> dict[int, tuple[int, int]]:
     """Launches, and how many of them graduated, of each wallet. Cheaper than ``records``, for many."""
-    found = await fetch(
+    rows = await fetch(
         connection, tuple[int, tuple[int, int]], _GRADUATIONS, list(set(wallet_ids)), MAX_LAUNCHES
     )
-    return dict.fromkeys(wallet_ids, (0, 0)) | dict(found)
+    return dict.fromkeys(wallet_ids, (0, 0)) | dict(rows)
 
 
 @dataclass(frozen=True, slots=True)

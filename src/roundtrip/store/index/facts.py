@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 async def intern(connection: Connection, addresses: Iterable[Address], ids: Ids) -> None:
-    """Adds the number of every address to ``ids``, and interns new ones. The caller holds the cursor's row
+    """Adds the number of every address to ``ids``; new addresses get one. The caller holds the cursor's row
     lock."""
     missing = set(addresses) - ids.addresses.keys()
     if not missing:
@@ -117,8 +117,8 @@ async def put_launches(
     await _copy(connection, "launch", _LAUNCH, launches, launch)
     await _copy(connection, "launch_step", _STEP, steps, step)
     if launches:
-        # For metadata read before the launch, or before the index was rebuilt. By itself: a table that
-        # each node has is locked by whoever names it in an UPDATE, and jobs write facts.token.
+        # For metadata read before the launch, or before the index was rebuilt. By itself: on Citus
+        # an UPDATE locks the reference tables that it names, and jobs write facts.token.
         keys = await fetch(
             connection,
             tuple[Address, str | None],

@@ -61,7 +61,7 @@ async def take_away(connection: Connection, to: BlockRef) -> None:
     """Takes the changes of liquidity above block ``to`` off their positions, and deletes the later states of
     pools. The changes and the blocks themselves are still stored."""
     if to.number < 0:
-        # Changes that are not kept any longer are in them, too.
+        # As a whole: positions also contain changes that are no longer stored.
         await connection.execute("DELETE FROM facts.lp_position")
         await connection.execute("UPDATE facts.cursor SET positions_from = NULL")
     else:

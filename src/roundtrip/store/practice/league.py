@@ -61,10 +61,10 @@ async def count_sell(
     fairness: Fairness = FAIRNESS,
     timeout_s: float = LOOKING_S,
 ) -> str | None:
-    """Adds a practice sell to the account's week where it counts; returns why it does not, as part of a
-    sentence. ``block``: where it was priced; ``venue``:
-    on which pool or curve, by its address or the id of a v4 pool; ``bought_at``: where what was sold was
-    bought, which the buyer could also have made; None: on ``venue``. Call it near the end of the transaction
+    """Adds a practice sell to the account's week if it counts; otherwise returns why not, as part of a
+    sentence. ``block``: where it was priced; ``venue``: on which pool or curve, by its address or the id of a
+    v4 pool; ``bought_at``: where what was sold was bought, which the buyer could also have made; None: on
+    ``venue``. Call it near the end of the transaction
     that stores the sell: from here on a change of the account's own tag waits. Each call adds one sell."""
     sale = _TokenSale(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
     why_not = await _reason_not_counted(connection, account.wallet, sale, contracts, fairness, timeout_s)
@@ -90,7 +90,7 @@ async def _reason_not_counted(
     fairness: Fairness,
     timeout_s: float,
 ) -> str | None:
-    """Why a sell does not count; None: it does. It does not where something is unknown."""
+    """Why a sell does not count; None: it does. A sell does not count where something is unknown."""
     index_cursor = await cursor.cursor(connection)
     if index_cursor is None:
         return league.NO_INDEX
@@ -230,7 +230,7 @@ async def board(connection: Connection, week_s: int, who: Who, limit: int) -> tu
 
 
 async def count_entered(connection: Connection, week_s: int, who: Who) -> LeagueCounts:
-    """The counts of a week."""
+    """How many accounts of a week are on the board of ``who``, and how many have too few sells for it."""
     return await fetch_one(
         connection,
         LeagueCounts,

@@ -11,6 +11,7 @@ from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, 
 
 Layout = Literal["solidity", "vyper", "solady"]
 REPEATS_KEPT = timedelta(days=7)
+"""How long the answer to a request is kept for its repeats."""
 _MAX_FORGOTTEN = 10_000
 
 
@@ -40,7 +41,8 @@ class StoredPosition:
 
 @dataclass(frozen=True, slots=True)
 class TradeNotes:
-    """Further columns of a trade. ``block``, ``venue``: where it was priced; the others as in the table."""
+    """Further columns of a trade. ``block``, ``venue``: where it was priced; the others as in
+    accounts.practice_trade."""
 
     block: BlockRef | None = None
     venue: str | None = None
@@ -81,7 +83,7 @@ class RecentTrades:
 
 @dataclass(frozen=True, slots=True)
 class WeekResult:
-    """The profit of the sells of a span, net of losses, and their number."""
+    """The profit of the sells since a given time, net of losses, and their number."""
 
     profit_wei: Numeric
     sells: int

@@ -1,6 +1,6 @@
-"""Pools of read replicas (PostgreSQL's hot standbys), and the loop that watches them. How far behind its
-primary a replica is, and how long one that failed is left alone. Pure: times are seconds of one
-monotonic clock, positions are bytes of the write-ahead log."""
+"""Pools of read replicas (PostgreSQL's hot standbys), and the loop that watches them. ``PrimaryLog`` and
+``ReplicaStanding`` determine how far behind its primary a replica is, and how long one that failed is left
+alone: both are pure. Times are seconds of one monotonic clock, positions are bytes of the write-ahead log."""
 
 import asyncio
 import contextlib
@@ -25,9 +25,10 @@ UNFLUSHED_S = 0.6
 """How long a commit that does not wait for the disk is in no log yet: three times PostgreSQL's
 ``wal_writer_delay``. The part of ``MAX_BEHIND_S`` that no position shows."""
 FIRST_LEAVE_S = 1.0
+"""How long a replica is left alone after its first fault; twice as long after each further one."""
 LONGEST_LEAVE_S = 30.0
 FORGIVEN_S = 60.0
-"""After so long without a fault the next one is a first one."""
+"""After this time without a fault, the next one counts as the first."""
 
 T = TypeVar("T")
 
@@ -44,7 +45,8 @@ class PrimaryLog:
     _ends: deque[_LogEnd] = field(default_factory=deque)
 
     def note(self, at_s: float, position: int) -> None:
-        """Adds the newest end. One before the last is another primary's: all others are dropped."""
+        """Adds the newest end. An end before the last one is another primary's: then all others are
+        dropped."""
         if self._ends and position < self._ends[-1].position:
             self._ends.clear()
         self._ends.append(_LogEnd(at_s, position))
@@ -56,8 +58,9 @@ class PrimaryLog:
         self._ends.clear()
 
     def current_until(self, replayed: int) -> float | None:
-        """Until when a replica has every commit, if it had replayed that much before the last ``note``. None:
-        not known; minus infinity: it is ahead of the primary, so its history is another one."""
+        """The time until which a replica has every commit, if it had replayed the log up to ``replayed``
+        before the last ``note``. None: not known; minus infinity: it is ahead of the primary, so its history
+        is another one."""
         if self._ends and replayed > self._ends[-1].position:
             return -math.inf
         return max((end.at_s for end in self._ends if end.position <= replayed), default=None)
@@ -83,14 +86,15 @@ class ReplicaStanding:
         self._faults = min(self._faults + 1, 10)
 
     def fits(self, now_s: float, primary_lost_s: float | None) -> bool:
-        """Whether it may answer. ``primary_lost_s``: when a primary that is gone was last there. Nobody knows
-        more than a replica that was current then; None: the primary is there."""
+        """Whether it may answer. ``primary_lost_s``: when a primary that is gone last answered; a replica
+        that was current then has all that is known. None: the primary answers."""
         judged_s = now_s if primary_lost_s is None else primary_lost_s
         return now_s >= self.left_until_s and judged_s - self.current_s <= MAX_BEHIND_S - UNFLUSHED_S
 
 
 def pick_least_lent(fit: Sequence[T], lent: Sequence[int], turn: int) -> T | None:
-    """The one with the fewest lent connections; of equals each in its ``turn``. None: there is none."""
+    """The one of ``fit`` with the fewest lent connections; equals take turns by ``turn``. None: there is
+    none."""
     if not fit:
         return None
     order = sorted(range(len(fit)), key=lambda index: (lent[index], (index - turn) % len(fit)))
@@ -98,6 +102,7 @@ def pick_least_lent(fit: Sequence[T], lent: Sequence[int], turn: int) -> T | Non
 
 
 EVERY_S = 0.25
+"""The pause between two questions to one server."""
 PROBE_S = 1.0
 """How long a server may take to say how far it is."""
 log = structlog.get_logger(__name__)
@@ -110,11 +115,12 @@ _UNFIT = (
     asyncpg.InternalClientError,
     OSError,
 )
+"""Errors after which a replica is left alone for a while."""
 
 
 class _ServerPlace(NamedTuple):
-    """``position``: the end of its flushed log, or what it has replayed. ``cluster`` and ``base`` are those
-    of the primary in all its replicas, and of no other database."""
+    """Where a server is. ``position``: the end of a primary's flushed log, or what a replica has replayed.
+    ``cluster`` and ``base`` identify the database: a primary and its replicas have the same."""
 
     is_standby: bool
     position: int | None
@@ -227,7 +233,8 @@ class Replicas:
         return replica.standing.fits(self.clock(), self._lost_s)
 
     async def watch(self) -> None:
-        """Asks all of them, each on its own, until it is cancelled: one that hangs delays no other."""
+        """Asks the primary and all replicas, each on its own, until it is cancelled: one that hangs delays no
+        other."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeat(self.look))
             for replica in self.replicas:

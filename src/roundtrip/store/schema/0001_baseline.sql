@@ -1,18 +1,21 @@
 -- The schema of release 0.1.0, by capability. Later releases change it by migrations of their own.
 
--- facts: what can be had again from the chain, or was proven of it. Rebuilds may touch only this schema.
+-- facts: what the sync can read again from the chain, and what checks and jobs found out. Rebuilds may touch only this
+-- schema.
 CREATE SCHEMA facts;
--- jobs: work to be done later, written in the transaction of whoever wants it done.
+-- jobs: background jobs, each written in the transaction of the caller that enqueues it.
 CREATE SCHEMA jobs;
--- accounts: small, backed up, never dropped, and made again from nothing. The wire calls an account "mite".
+-- accounts: small, backed up, never dropped; only a backup can restore it. The wire calls an account "mite".
 CREATE SCHEMA accounts;
 
 -- --- Checks ----------------------------------------------------------------------------------------------------------
 
--- One row a check: the canonical document it was judged by. verdict_* and loss_bps are readings of it, for searching.
--- asked: somebody asked for the check; a token that nobody asked for within a day is not checked again. deep, holders:
--- whether the check was deep, and how many real holders' sells it tried; a check that tried none does not refute one
--- that did. loss_bps: the loss of the round trip in hundredths of a percent; NULL: not measured.
+-- One row for each check: the canonical document that was judged. verdict_* and loss_bps are copied from it, to be
+-- searched. asked: a user requested the check; after events of a token, the sync enqueues a check only if a user
+-- requested one within a day. deep, holders: whether the check was deep, and how many real holders' simulated sells
+-- gave a result; a check with none does not refute one with some. loss_bps: the loss of the round trip in hundredths of
+-- a percent; NULL: not measured. ends_at: from when on the verdict no longer counts, since its snipe tax has ended;
+-- NULL: no end is known.
 CREATE TABLE facts.evidence (
     id             bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     checked_at     timestamptz NOT NULL,
@@ -30,11 +33,11 @@ CREATE TABLE facts.evidence (
 );
 CREATE INDEX evidence_by_token ON facts.evidence (token, id DESC);
 CREATE INDEX evidence_deep_by_token ON facts.evidence (token, id DESC) WHERE deep;
--- The checks of a token with a code, in the order of the chain: those before a block, and those after it.
+-- A token's checks with one code, in the order of the chain: those before a block, and those after it.
 CREATE INDEX evidence_by_code ON facts.evidence (token, verdict_code, block_number, id);
 
--- What a check began with and what it asked the node, to be asked again: kept for about a day. The evidence stays.
--- trips: one piece of compressed JSON for each.
+-- A check's inputs (began) and its requests to the node, so that it can be repeated: kept for about a day. The evidence
+-- stays. trips: compressed JSON, one piece for each round trip to the node.
 CREATE TABLE facts.proof (
     evidence_id bigint      PRIMARY KEY REFERENCES facts.evidence (id) ON DELETE CASCADE,
     made_at     timestamptz NOT NULL,
@@ -44,8 +47,8 @@ CREATE TABLE facts.proof (
 -- They are compressed already.
 ALTER TABLE facts.proof ALTER COLUMN trips SET STORAGE EXTERNAL;
 
--- Wallets of checks that met a refusal or a loss, by what they were drawn from: for a day each later check of the token
--- tries them again. at: the venue. number: -1 for the main wallet.
+-- Simulated wallets that met a refusal or a loss in a check, as the seed and number that they are drawn from: for a day
+-- each later check of the token tries them again. at: the venue. number: -1 for the main wallet.
 CREATE TABLE facts.recalled_wallet (
     token   bytea       NOT NULL,
     at      text        NOT NULL,
@@ -58,26 +61,27 @@ CREATE INDEX recalled_wallet_seen_at ON facts.recalled_wallet (seen_at);
 
 -- --- The chain -------------------------------------------------------------------------------------------------------
 
--- What happened on the chain. Written by the sync alone, in the order of blocks, each block once.
--- Addresses are interned: they stand in every row, and 4 bytes are less than 21. Numbers of blocks and seconds
--- since 1970 are int4: enough until 2038, and a row of a trade with its indexes has to be small.
+-- What happened on the chain. Unless a table says otherwise, the sync alone writes it, in the order of blocks, each
+-- block once. Addresses are interned: they occur in every row, and a number takes 4 bytes, an address 21. Block numbers
+-- and seconds since 1970 are int4, which is enough until 2038: a trade's row with its indexes has to be small.
 
 CREATE TABLE facts.address (
     id      int   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     address bytea NOT NULL UNIQUE CHECK (length(address) = 20)
 );
 
--- Another number after every reorganisation, and for every chain that is begun: what was counted while it stayed is of
--- the chain that is there. From a sequence that nothing restarts.
+-- Gives cursor.rewinds another number after every reorganisation, and for every chain that is begun. While the number
+-- stays the same, what was counted still belongs to the chain. Nothing restarts this sequence.
 CREATE SEQUENCE facts.rewinds;
 
--- How far the chain was followed. first_hash: of that chain's block 0, and is_local: whether it is a local chain, which
--- may be begun anew: by them a database is not taken for another chain's. start_number: the first block that was read
--- in full. older_number: of the blocks before it launches and pools are known up to here; start_number: of all of them,
--- the index is whole. trades_from_s: raw trades before it were folded into position_base and are gone. changes: how
--- often somebody but the sync changed what was folded. rewinds: from facts.rewinds; no default, so that none is
--- forgotten. positions_from: the block from which on positions of liquidity, transfers of their NFTs and states of
--- pools are folded; a pool that was opened earlier may have more. NULL: no block was folded yet.
+-- How far the sync has followed the chain. first_hash: the hash of the chain's block 0; is_local: the chain is a local
+-- one, which may be restarted. By these two the sync notices that a database belongs to another chain. start_number:
+-- the first block that was read in full. older_number: launches and pools of older blocks are indexed up to this block;
+-- once it is start_number, the index has all of them. trades_from_s: trades before it were folded into position_base
+-- and deleted. changes: how often a process other than the sync changed folded rows. rewinds: from facts.rewinds;
+-- without a default, so that no statement forgets it. positions_from: the block from which on positions of liquidity,
+-- transfers of their NFTs and states of pools are folded; a pool that was opened earlier may have more. NULL: no block
+-- was folded yet.
 CREATE TABLE facts.cursor (
     only_one       boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     start_number   int     NOT NULL,
@@ -93,15 +97,15 @@ CREATE TABLE facts.cursor (
     positions_from int
 );
 
--- Blocks by which a fork is found: the newest ones, and of older ones every thousandth.
+-- Blocks that serve to find a fork: the newest ones, and every thousandth of the older ones.
 CREATE TABLE facts.block (
     number int   PRIMARY KEY,
     hash   bytea NOT NULL CHECK (length(hash) = 32),
     at_s   int   NOT NULL
 );
 
--- Every reorganisation, written with it: facts above block to_number, which is of to_s, were taken away. By it whoever
--- read them steps back. from_number: the newest block that was taken away; NULL: not known.
+-- Every reorganisation, written in its transaction: facts above block to_number, whose time is to_s, were deleted.
+-- Readers of facts then go back to that block. from_number: the newest block that was removed; NULL: not known.
 CREATE TABLE facts.rewound (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     to_number   int    NOT NULL,
@@ -109,8 +113,8 @@ CREATE TABLE facts.rewound (
     from_number int
 );
 
--- Everywhere a token may trade: curves, and pools of any two currencies. at: a contract's address or a v4 pool's
--- id. quote_id is the money side; in_money_from: the block since which it is money, NULL: neither side is.
+-- Every place where a token may trade: curves, and pools of any two currencies. at: a contract's address or a v4 pool's
+-- id. quote_id: the side that is money; in_money_from: the block since which it is money; NULL: neither side is.
 CREATE TABLE facts.pool (
     id            int   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at            bytea NOT NULL UNIQUE CHECK (length(at) IN (20, 32)),
@@ -125,14 +129,14 @@ CREATE TABLE facts.pool (
     log_index     int   NOT NULL,
     at_s          int   NOT NULL
 );
--- The oldest pools of a token, and those where it is the money, however many there are.
+-- Find a token's oldest pools, and those in which it is the quote, however many there are.
 CREATE INDEX pool_by_token ON facts.pool (token_id, id);
 CREATE INDEX pool_by_quote ON facts.pool (quote_id, id);
 CREATE INDEX pool_by_block ON facts.pool (block_number);
 
--- generation 2: on a curve of its own; 1: in a v3 pool from its first block on. sender_id: who sent the launch;
--- the zero address: not known, as of what is older than the index's first block. symbol_key: that of facts.token again:
--- the bearers of a symbol are ordered by their launches, and there may be ten thousand.
+-- generation 2: launched on a curve of its own; 1: in a v3 pool from its first block on. sender_id: the sender of the
+-- launch; the zero address: not known, since the launch is older than the index's first block. symbol_key: a copy from
+-- facts.token: the up to ten thousand tokens that bear a symbol are ordered by their launches.
 CREATE TABLE facts.launch (
     token_id      int      PRIMARY KEY,
     generation    smallint NOT NULL,
@@ -147,13 +151,13 @@ CREATE TABLE facts.launch (
     tx_hash       bytea    NOT NULL,
     symbol_key    text
 );
--- A deployer's newest without reading all that he launched, and without a look at each row: they lie far apart.
+-- Finds a deployer's newest launches without reading all of them, and without visiting each row: they lie far apart.
 CREATE INDEX launch_by_deployer ON facts.launch (deployer_id, block_number, log_index) INCLUDE (token_id, generation);
 CREATE INDEX launch_by_block ON facts.launch (block_number);
 CREATE INDEX launch_by_time ON facts.launch (at_s);
 CREATE INDEX launch_by_symbol ON facts.launch (symbol_key, block_number, log_index) INCLUDE (token_id);
 
--- What money launches were made against, from which block on.
+-- The quotes that launches were made against, and the block from which on each is money.
 CREATE TABLE facts.launch_quote (
     quote_id     int PRIMARY KEY,
     block_number int NOT NULL
@@ -174,8 +178,9 @@ CREATE TABLE facts.launch_step (
 CREATE INDEX launch_step_by_token ON facts.launch_step (token_id);
 CREATE INDEX launch_step_by_time ON facts.launch_step (at_s);
 
--- eth_wei: NULL where the quote is eth or weth, and quote_raw is it; also NULL where it is not known, as micro_usd.
--- kept_raw: what the launchpad kept of a trade on a curve, fee and tax, in the quote; NULL anywhere else.
+-- eth_wei: the worth in wei; NULL where the quote is eth or weth (then it is quote_raw), and where it is not known.
+-- micro_usd: in millionths of a dollar; NULL: not known. kept_raw: what the launchpad kept of a trade on a curve, fee
+-- and tax, in the quote; NULL in any other place.
 CREATE TABLE facts.trade (
     micro_usd    bigint,
     at_s         int     NOT NULL,
@@ -191,26 +196,25 @@ CREATE TABLE facts.trade (
     kept_raw     numeric,
     PRIMARY KEY (at_s, block_number, log_index)
 ) PARTITION BY RANGE (at_s);
--- The newest trades of a pool without reading all it had.
+-- Finds the newest trades of a pool without reading all of them.
 CREATE INDEX trade_by_pool ON facts.trade (pool_id, at_s);
 -- One column: repeated keys share one entry, and a day's partition is narrow enough.
 CREATE INDEX trade_by_trader ON facts.trade (trader_id);
--- Large trades, by what they were worth and by how many tokens moved: by these a rule is tried on the last days without
--- reading all that happened in them. The bounds are also in store/watch/happening_trades.py: below them so many trades
--- are large enough that the newest ones tell. What has no eth_wei and is no eth is among them by its own units, and is
--- left out when it is looked at. Of more than a thousandth of a launch's supply is every second trade, so the bound is
--- a hundredth.
+-- Large trades, by worth and by tokens moved: with these indexes a rule is tried on the last days without reading all
+-- trades. store/watch/happening_trades.py has the same bounds: below them so many trades match that the newest ones
+-- suffice. A trade without eth_wei whose quote is not eth is indexed by quote_raw, and left out when it is read. Every
+-- second trade moves more than a thousandth of a launch's supply, so that bound is a hundredth.
 CREATE INDEX trade_large_eth ON facts.trade (coalesce(eth_wei, quote_raw))
     WHERE coalesce(eth_wei, quote_raw) > 100000000000000000;
 CREATE INDEX trade_large_usd ON facts.trade (micro_usd) WHERE micro_usd > 300000000;
 CREATE INDEX trade_large_share ON facts.trade (token_raw) WHERE token_raw > 10000000000000000000000000;
--- The dearest trades of each pool, in wei a base unit: by them moves that were worth much are found. Above the bound a
--- launch's whole supply is worth more than 100 eth; below it moves of so much are large parts of a supply.
+-- The trades with the highest price of each pool, in wei for a base unit: they help to find moves of much worth. Above
+-- the bound a launch's whole supply is worth more than 100 eth; below it such moves are large parts of a supply.
 CREATE INDEX trade_dear ON facts.trade (pool_id, (coalesce(eth_wei, quote_raw) / nullif(token_raw, 0)) DESC)
     WHERE coalesce(eth_wei, quote_raw) * 10000000 > token_raw AND token_raw > 0;
 
 -- number: the NFT of a position manager, or the salt of another owner in a v4 pool; 0: none. active_raw: the pool's
--- active liquidity just before the change; 0 also where the change lay out of range; NULL: not known.
+-- active liquidity just before the change; 0 also where the change was out of range; NULL: not known.
 CREATE TABLE facts.liquidity (
     at_s            int     NOT NULL,
     block_number    int     NOT NULL,
@@ -231,7 +235,7 @@ CREATE TABLE facts.liquidity (
 CREATE INDEX liquidity_by_pool ON facts.liquidity (pool_id);
 CREATE INDEX liquidity_by_sender ON facts.liquidity (sender_id);
 
--- Of tokens that a launchpad launched, for seven days.
+-- Transfers of tokens that a launchpad launched, kept for seven days.
 CREATE TABLE facts.transfer (
     at_s         int     NOT NULL,
     block_number int     NOT NULL,
@@ -244,15 +248,15 @@ CREATE TABLE facts.transfer (
     PRIMARY KEY (at_s, block_number, log_index)
 ) PARTITION BY RANGE (at_s);
 CREATE INDEX transfer_by_token ON facts.transfer (token_id);
--- What a wallet gave away and was given; what was a large part of any launch's supply, and who was given a thousandth
--- of it or more at once (store/watch/happening_moves.py, store/watch/bags.py).
+-- Find what a wallet sent and received; the transfers of a large part of any launch's supply; and who received a
+-- thousandth of it or more at once (store/watch/happening_moves.py, store/watch/bags.py).
 CREATE INDEX transfer_by_sender ON facts.transfer (from_id);
 CREATE INDEX transfer_by_receiver ON facts.transfer (to_id);
 CREATE INDEX transfer_large ON facts.transfer (amount_raw) WHERE amount_raw > 1000000000000000000000000;
 CREATE INDEX transfer_given ON facts.transfer (token_id, to_id) WHERE amount_raw >= 1000000000000000000000000;
 
--- What a quote was worth after the last swap of a block that told it: usdg raw for 10^18 raw of the quote, which is
--- weth where it is eth. depth_raw: usdg raw in range of the pool that told it.
+-- The price of a quote after the last swap of a block that set it: usdg raw for 10^18 raw of the quote; eth has the
+-- quote weth. depth_raw: the usdg raw in range of the pool that set the price.
 CREATE TABLE facts.price (
     quote_id     int     NOT NULL,
     block_number int     NOT NULL,
@@ -264,10 +268,10 @@ CREATE TABLE facts.price (
 );
 CREATE INDEX price_by_block ON facts.price (block_number);
 
--- When a wallet was first met as blocks passed, and who first sent it eth in a plain transfer. What is older than the
--- index stands in facts.older_origin. A plain transfer: one without calldata, of nobody's but its sender's making. With
--- a block and no funder the wallet had its first eth otherwise (a bridge, a contract's call), or did something before
--- anybody was seen to send it any: whoever sends it some later is not its funder.
+-- When the sync first met a wallet, and who first sent it eth in a plain transfer: one without calldata, sent by its
+-- sender's own transaction. facts.older_origin has what is older than the index. A row with funded_number and without a
+-- funder: the wallet got its first eth otherwise (from a bridge, by a contract's call), or acted before the sync saw it
+-- get any; a later sender is not its funder.
 CREATE TABLE facts.origin (
     wallet_id     int PRIMARY KEY,
     first_number  int NOT NULL,
@@ -281,8 +285,8 @@ CREATE INDEX origin_by_funded ON facts.origin (funded_number);
 CREATE INDEX origin_by_funder ON facts.origin (funder_id);
 COMMENT ON COLUMN facts.origin.funder_id IS 'NULL with a funded_number: it has none, for ever';
 
--- Found once in an archive, and kept for ever: rebuilds and reorganisations leave it alone. first_number NULL:
--- nothing ever reached the wallet up to searched_number.
+-- Found by a job in an archive node, and kept permanently: rebuilds and reorganisations do not change it. first_number
+-- NULL: the wallet does not appear up to block searched_number.
 CREATE TABLE facts.older_origin (
     wallet          bytea PRIMARY KEY CHECK (length(wallet) = 20),
     first_number    int,
@@ -291,8 +295,8 @@ CREATE TABLE facts.older_origin (
     searched_number int   NOT NULL
 );
 
--- One row a wallet and token that it ever traded: its trades folded in order, as domain/market/profit.py says.
--- profit_wei: of closings. spent_micro_usd: NULL where it is not known of every buy.
+-- One row for each wallet and token that it ever traded: its trades folded in order, as domain/market/profit.py
+-- defines. profit_wei: of closings. spent_micro_usd: NULL where it is not known for every buy.
 CREATE TABLE facts.position (
     wallet_id       int     NOT NULL,
     token_id        int     NOT NULL,
@@ -317,14 +321,15 @@ CREATE TABLE facts.position (
     last_s          int     NOT NULL,
     PRIMARY KEY (wallet_id, token_id)
 );
--- Some of a token's traders from any place on, however many there are.
+-- Finds some of a token's traders, from any wallet's number on, however many there are.
 CREATE INDEX position_by_token ON facts.position (token_id, wallet_id);
 
--- The same of trades whose rows are gone: where a fold begins.
+-- As facts.position, of the trades that are deleted: folds begin here.
 CREATE TABLE facts.position_base (LIKE facts.position, PRIMARY KEY (wallet_id, token_id));
 CREATE INDEX position_base_token_id_idx ON facts.position_base (token_id);
 
--- A wallet sold out of a token, and what everything it paid and got since it began was worth is known.
+-- One row for each round in which a wallet bought a token and sold out of it, if the worth of each of its trades is
+-- known.
 CREATE TABLE facts.closing (
     block_number int     NOT NULL,
     log_index    int     NOT NULL,
@@ -339,8 +344,8 @@ CREATE INDEX closing_by_time ON facts.closing (at_s);
 CREATE INDEX closing_by_wallet ON facts.closing (wallet_id, at_s)
     INCLUDE (token_id, spent_wei, got_wei, block_number, log_index);
 
--- What a token says of itself, read by a job. Texts are as it gave them, cut short: cleaned where they are shown.
--- symbol_key: the symbol as it is looked for: cleaned, and without regard to capitals.
+-- A token's own metadata, read by a job. The texts are the token's, cut to a length; they are cleaned where they are
+-- shown. symbol_key: the symbol as it is searched for: cleaned, and in one case.
 CREATE TABLE facts.token (
     token       bytea PRIMARY KEY CHECK (length(token) = 20),
     symbol      text,
@@ -350,22 +355,22 @@ CREATE TABLE facts.token (
     read_number int   NOT NULL,
     symbol_key  text
 );
--- Tokens by symbol or name, those read first first: what was read first is the older one of two that look alike.
+-- Tokens by symbol or name, those first that were read first: of two that look alike, that one is the older.
 CREATE INDEX token_by_symbol ON facts.token (symbol_key, read_number);
 CREATE INDEX token_by_name ON facts.token (lower(left(name, 64)), read_number);
--- Tokens by the beginning of their symbol or name, on a server of any collation.
+-- Tokens by the beginning of their symbol or name, whatever the server's collation.
 CREATE INDEX token_by_symbol_start ON facts.token (symbol_key text_pattern_ops);
 CREATE INDEX token_by_name_start ON facts.token (lower(left(name, 64)) text_pattern_ops);
--- Tokens of which a trade is a large part with few base units.
+-- Tokens with a small supply, of which few base units are a large part.
 CREATE INDEX token_small ON facts.token (token) WHERE supply_raw > 0 AND supply_raw < 1000000000000000000000000000;
 
 -- --- Jobs ------------------------------------------------------------------------------------------------------------
 
--- key: what the job is about; of one kind and key there is at most one row. claim, claimed_until: whoever took it, and
--- how long it is theirs; then somebody else may take it. tries: how often it was taken. again_at: wished for again
--- while somebody had it, to be run then. failed_at: given up then, and kept for people. lane, owner, host: of kinds
--- that go in turn, in which lane it waits, whose it is, and at which host it works; NULL: it was not sorted yet, or is
--- not due.
+-- key: what the job is about; a kind and key have at most one row. claim, claimed_until: the worker's claim, and how
+-- long it holds; then another worker may claim the job. tries: how often it was claimed. again_at: it was enqueued
+-- again while it ran, and runs again then. failed_at: when it was given up; it is kept for operators. lane, owner,
+-- host: for kinds whose owners take turns, the lane in which the job waits, its owner, and the host that it sends to;
+-- NULL: not assigned yet, or not due.
 CREATE TABLE jobs.job (
     id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind          text        NOT NULL,
@@ -392,7 +397,7 @@ CREATE INDEX job_unsorted ON jobs.job (run_at, id) WHERE kind = 'deliver' AND la
 CREATE INDEX job_turn ON jobs.job (kind, lane, owner, run_at, id) WHERE lane IS NOT NULL;
 CREATE INDEX job_claimed ON jobs.job (kind) WHERE claim IS NOT NULL;
 
--- Whose turn was the last one of a lane: all workers go on from there.
+-- The owner who had the last turn in a lane: all workers go on from there.
 CREATE TABLE jobs.turn (
     kind  text   NOT NULL,
     lane  text   NOT NULL,
@@ -402,10 +407,10 @@ CREATE TABLE jobs.turn (
 
 -- --- Boards ----------------------------------------------------------------------------------------------------------
 
--- What lies in a launch's curve, as it tells itself: buys less what was kept, less sells with what was kept, with
--- what it bought back of what was kept. last_s: of its newest trade, or of its launch. Curves whose launch is older
--- than the index's first block have no row: not all of their trades are known.
--- token_id and threshold_raw stand here, too, so that thousands of curves are put in order without a look elsewhere.
+-- The money in a launch's curve, folded from its events: buys less what was kept, less sells and what was kept of them,
+-- plus buybacks from what was kept. last_s: the time of its newest trade, or of its launch. Curves that were launched
+-- before the index's first block have no row: not all of their trades are known. token_id and threshold_raw are copies,
+-- so that thousands of curves can be sorted without a join.
 CREATE TABLE facts.curve (
     pool_id       int     PRIMARY KEY,
     token_id      int     NOT NULL,
@@ -415,7 +420,7 @@ CREATE TABLE facts.curve (
 );
 CREATE INDEX curve_by_last ON facts.curve (last_s);
 
--- A curve bought its token with what it had kept.
+-- A curve bought its token with money that it had kept.
 CREATE TABLE facts.buyback (
     block_number int     NOT NULL,
     log_index    int     NOT NULL,
@@ -426,8 +431,8 @@ CREATE TABLE facts.buyback (
     PRIMARY KEY (block_number, log_index)
 );
 
--- What those behind a launch, its deployer and whom the deployer first sent eth, did with its token in the last days,
--- and what anybody burned of it. what: sold, moved, burned. other_id: whom it was moved to.
+-- What a launch's insiders, its deployer and the wallets whose first eth the deployer sent, did with its token in the
+-- last days, and what anybody burned of it. what: sold, moved, burned. other_id: the recipient of a move.
 CREATE TABLE facts.inside (
     block_number int     NOT NULL,
     log_index    int     NOT NULL,
@@ -444,13 +449,15 @@ CREATE TABLE facts.inside (
 CREATE INDEX inside_by_time ON facts.inside (at_s);
 CREATE INDEX inside_by_token ON facts.inside (token_id);
 
--- Tokens that a crowd bought, as domain/market/fairness.py tells one, found out by block_number: it stays so.
+-- Tokens that are fair, as domain/market/fairness.py defines it. block_number: the block as of which that was found
+-- out; a fair token stays fair.
 CREATE TABLE facts.fair_token (
     token_id     int PRIMARY KEY,
     block_number int NOT NULL
 );
 
--- Who closed the most profit in a span of time up to block_number: 24h, 7d, 30d, all. Counted now and then, whole.
+-- The wallets that closed the most profit in a span (24h, 7d, 30d, all) up to a block. A job counts each span anew from
+-- time to time and replaces all of its rows.
 CREATE TABLE facts.winner (
     span           text    NOT NULL CHECK (span IN ('24h', '7d', '30d', 'all')),
     rank           int     NOT NULL,
@@ -467,7 +474,7 @@ CREATE TABLE facts.winner (
 );
 CREATE INDEX winner_by_wallet ON facts.winner (wallet_id);
 
--- Up to which block a span was counted: also where nobody won.
+-- The block up to which a span was counted, also where nobody won.
 CREATE TABLE facts.winners_counted (
     span         text PRIMARY KEY,
     block_number int  NOT NULL,
@@ -475,8 +482,8 @@ CREATE TABLE facts.winners_counted (
 );
 
 -- What a token's buyers are exposed to, as it was read last. insiders_bps: the share of the supply that insiders hold.
--- free_bps: of its liquidity what somebody can withdraw now; unproven_bps: what is in unknown contracts, or with nobody
--- knows whom. NULL: could not be found out. ..._at: when it was read, by our clock; NULL: never.
+-- free_bps: the share of its liquidity that somebody can withdraw now; unproven_bps: the share in unknown contracts, or
+-- of unknown holders. NULL: could not be found out. ..._at: when it was read, by the system clock; NULL: never.
 CREATE TABLE facts.exposure (
     token        bytea PRIMARY KEY CHECK (octet_length(token) = 20),
     insiders_bps int,
@@ -489,11 +496,10 @@ CREATE INDEX exposure_by_time ON facts.exposure (greatest(insiders_at, liquidity
 
 -- --- Holders ---------------------------------------------------------------------------------------------------------
 
--- A token's transfers, folded into a book (domain/holders/book.py): everything up to the end of the block that is
--- named. It is read off the chain by that block's hash alone, and that is held against the chain whenever it is used:
--- no row of the index stands behind it. state: as domain/holders/read_state.py says; of what is unread there is no row.
--- pruned: the node had no logs of the blocks before first_number any more. asked_at: when somebody last asked
--- for it.
+-- A token's transfers, folded into a book (domain/holders/book.py): all up to the end of the named block. The book is
+-- read from the chain, not from the index, and whoever uses it checks that block's hash against the chain. state: as in
+-- domain/holders/read_state.py; an unread book has no row. pruned: the node no longer had logs of the blocks before
+-- first_number. asked_at: when the book was last requested.
 CREATE TABLE facts.holder_read (
     token        bytea       PRIMARY KEY CHECK (length(token) = 20),
     state        text        NOT NULL CHECK (state IN ('reading', 'whole', 'capped')),
@@ -513,16 +519,17 @@ CREATE INDEX holder_read_by_asked ON facts.holder_read (asked_at);
 
 -- --- Accounts --------------------------------------------------------------------------------------------------------
 
--- What only this service knows. name: nonce, from which the texts to sign are made.
+-- The service's secrets. name: nonce (for texts to sign), telegram (for link codes) and service are random bytes; seal
+-- is the fingerprint of the key that encrypts channels.
 CREATE TABLE accounts.secret (
     name  text  PRIMARY KEY,
     value bytea NOT NULL CHECK (octet_length(value) = 32)
 );
 
--- A wallet that once showed that it is its own. keys_made: how many keys it ever made, which is part of the next text
--- to sign: what was signed once is of no use again. chats_linked: how many chats it ever linked: with the next one a
--- link is of no use any more. guarded_from: how far the chain was known when it was made: what its wallet holds is
--- guarded from its own block on, and what is read of older blocks later on is no news.
+-- An account: a wallet that has proved its control by a signature. keys_made: how many keys and sessions it ever
+-- created. The number is part of the next text to sign, so that a signature works once. chats_linked: how many chats it
+-- ever linked; a link works only for the number that it was made for. guarded_from: the newest block known when the
+-- account was created: it is alerted of later events of what its wallet holds.
 CREATE TABLE accounts.account (
     id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     wallet       bytea       NOT NULL UNIQUE CHECK (octet_length(wallet) = 20),
@@ -535,9 +542,9 @@ CREATE TABLE accounts.account (
     guarded_from int         NOT NULL DEFAULT -1
 );
 
--- hash: SHA-256 of the key, which nobody has but its owner. start: its first eight characters. kind session: of who
--- signed in to the pages: only a cookie carries it, it ends by itself, and it is none of the few that an account may
--- make.
+-- hash: SHA-256 of the key, which only its owner has. start: its first eight characters. kind session: for a person who
+-- signed in to the pages: only a cookie carries it, it expires by itself, and it does not count against the keys that
+-- an account may have.
 CREATE TABLE accounts.key (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id bigint      NOT NULL REFERENCES accounts.account,
@@ -551,10 +558,10 @@ CREATE TABLE accounts.key (
 );
 CREATE INDEX key_live ON accounts.key (account_id) WHERE revoked_at IS NULL;
 
--- Calls of an account in a day of UTC that count against its daily limit. granted: how many of those that came with the
--- last change had room. leased: those of the day's calls that processes took ahead and have not reported as made: calls
--- contains them, so calls made are calls - leased. What a killed process had not made stays leased until the day is
--- over. lent: how many of those that the last change wanted it got.
+-- An account's calls of a day of UTC that count against its daily limit. granted: how many calls of the last change had
+-- room. leased: calls that processes have taken ahead and have not reported as made; calls contains them, so the calls
+-- made are calls - leased. What a killed process had leased and not made stays leased until the day is over. lent: how
+-- many calls the last change of a lease got.
 CREATE TABLE accounts.day (
     account_id bigint NOT NULL REFERENCES accounts.account,
     day        date   NOT NULL,
@@ -565,8 +572,8 @@ CREATE TABLE accounts.day (
     PRIMARY KEY (account_id, day)
 );
 
--- Calls of the last minute, by caller: "mite:" and its number, or an address. taken_ms: since 1970. calls: 1, or -1
--- where a call is handed back. Each process holds its own in memory, and reads these when it starts.
+-- Calls of the last minute. caller: "mite:" and the account's number, or a network address. taken_ms: since 1970.
+-- calls: 1, or -1 where a call is refunded. Each process has its own calls in memory, and reads these when it starts.
 CREATE TABLE accounts.call (
     caller   text     NOT NULL,
     taken_ms bigint   NOT NULL,
@@ -574,7 +581,8 @@ CREATE TABLE accounts.call (
 );
 CREATE INDEX call_taken ON accounts.call (taken_ms);
 
--- How many accounts an address made this day. address_hash: HMAC-SHA256 of the address; days that are over are deleted.
+-- How many accounts a network address created on a day. address_hash: HMAC-SHA256 of the address; days that are over
+-- are deleted.
 CREATE TABLE accounts.made_from (
     day          date  NOT NULL,
     address_hash bytea NOT NULL CHECK (length(address_hash) = 32),
@@ -584,18 +592,18 @@ CREATE TABLE accounts.made_from (
 
 -- --- Credits ---------------------------------------------------------------------------------------------------------
 
--- Calls past the day's limit that were paid for. Conserved at every moment, for each account: what its payments
--- credited = credits + its holds + spent.
+-- Calls beyond the daily limit, paid for. For each account, at every moment: what its payments credited = credits + its
+-- holds + spent.
 
--- Where payments went or go, from the block after from_block on. to_block: the newest when another took its place,
--- which ends it a while later; null: none did.
+-- The addresses for payments, each from the block after from_block on. to_block: the newest block when another address
+-- replaced it; payments count for a while longer. NULL: it is in use.
 CREATE TABLE accounts.pay_to (
     address    bytea  PRIMARY KEY CHECK (octet_length(address) = 20),
     from_block bigint NOT NULL,
     to_block   bigint
 );
 
--- What an account's own wallet paid in one transaction, once for ever. amount_raw: base units of usdg.
+-- What an account's wallet paid in one transaction, counted once. amount_raw: base units of usdg.
 CREATE TABLE accounts.payment (
     tx_hash      bytea          NOT NULL CHECK (octet_length(tx_hash) = 32),
     account_id   bigint         NOT NULL REFERENCES accounts.account,
@@ -615,8 +623,8 @@ CREATE TABLE accounts.balance (
     spent      bigint NOT NULL DEFAULT 0 CHECK (spent >= 0)
 );
 
--- A credit of a call that is not answered yet: spent once it is, else given back. until_ms, since 1970: from then on it
--- is nobody's call any more, because the process that had it is gone, and goes back.
+-- A credit held for a call that is not answered yet: spent when it is, otherwise returned. until_ms, since 1970: from
+-- then on the credit is returned, because the process that held it is gone.
 CREATE TABLE accounts.hold (
     id         uuid   PRIMARY KEY,
     account_id bigint NOT NULL REFERENCES accounts.balance,
@@ -626,12 +634,12 @@ CREATE INDEX hold_account ON accounts.hold (account_id);
 
 -- --- Rules and alerts ------------------------------------------------------------------------------------------------
 
--- Rules and follows change in the order of these numbers: whoever changes any holds one advisory lock from before it
--- takes a number to the end of its transaction, so that no lower number comes to light after a higher one.
+-- Numbers the changes of rules and follows. Whoever changes one holds an advisory lock from before it draws the number
+-- to the end of its transaction, so that changes become visible in the order of their numbers.
 CREATE SEQUENCE accounts.watch_changes;
 
--- from_number: facts of later blocks count. rewound: the last reorganisation before it was made; a later one that goes
--- back further takes from_number with it. ended_at: no longer followed; kept until every reader has seen it.
+-- from_number: facts of later blocks count. rewound: the last reorganisation before the follow was made; a later one
+-- that goes back further lowers from_number. ended_at: when it ended; the row is kept until every reader has seen that.
 CREATE TABLE accounts.follow (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id  bigint      NOT NULL REFERENCES accounts.account,
@@ -645,10 +653,10 @@ CREATE TABLE accounts.follow (
 );
 CREATE UNIQUE INDEX follow_live ON accounts.follow (account_id, wallet) WHERE ended_at IS NULL;
 
--- said: the canonical text. who_address: the wallet, or the token whose deployer or creator is meant; wallet: who that
--- is. over_raw: wei, millionths of a dollar, or millionths of the whole, as unit says. hits: alerts it raised, those
--- beyond a minute's limit counted, retracted ones not. A paused rule matches nothing; when it goes on, it counts from
--- the blocks after that: from_number.
+-- said: the canonical text. who_address: the wallet, or the token whose deployer or creator is meant; wallet: the
+-- wallet that this is. over_raw: wei, millionths of a dollar, or millionths of the whole, by unit. hits: how often it
+-- matched, matches beyond a minute's limit included, retracted ones not. A paused rule matches nothing; a resumed one
+-- applies to blocks after from_number.
 CREATE TABLE accounts.rule (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id  bigint      NOT NULL REFERENCES accounts.account,
@@ -673,7 +681,7 @@ CREATE TABLE accounts.rule (
 );
 CREATE UNIQUE INDEX rule_live ON accounts.rule (account_id, said) WHERE ended_at IS NULL;
 
--- How far facts were read for alerts, and the last reorganisation that was undone.
+-- The block up to which facts were read for alerts, and the last reorganisation that was undone.
 CREATE TABLE accounts.alert_cursor (
     only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     number   int     NOT NULL,
@@ -681,9 +689,10 @@ CREATE TABLE accounts.alert_cursor (
     rewound  bigint  NOT NULL
 );
 
--- One row that an account is told. source_id: of the rule, the follow, or the channel (service, test). more: not a
--- fact, but how many more there were in that minute. retracted_at: a reorganisation took the fact away. An alert of an
--- unlock is not about a block: at_s is when it unlocks, wallet who can withdraw then.
+-- One alert of an account. source_id: the rule, the follow, or the channel (service, test); of the bag guard as in
+-- alert_minute. more: above 0 in a summary: how many more matches there were in that minute. retracted_at: when a
+-- reorganisation removed the fact. An alert of an unlock is not about a block: at_s is the time of the unlock, wallet
+-- can withdraw then.
 CREATE TABLE accounts.alert (
     id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id   bigint      NOT NULL REFERENCES accounts.account,
@@ -707,20 +716,21 @@ CREATE TABLE accounts.alert (
     retracted_at timestamptz
 );
 CREATE INDEX alert_inbox ON accounts.alert (account_id, id DESC);
--- Who was told of a verdict: found among however many alerts an account has.
+-- Finds who was alerted of a verdict, however many alerts an account has.
 CREATE INDEX alert_verdict ON accounts.alert (account_id, token, at_s) WHERE kind = 'bag_guard' AND verb = 'verdict';
 CREATE INDEX alert_by_time ON accounts.alert (made_at);
 CREATE INDEX alert_by_block ON accounts.alert (block_number) WHERE retracted_at IS NULL;
--- The same fact is told of once, whoever tries it how often.
+-- A fact raises one alert, however often it is inserted.
 CREATE UNIQUE INDEX alert_once ON accounts.alert (account_id, kind, source_id, block_number, log_index, verb)
     WHERE retracted_at IS NULL AND more = 0 AND block_number IS NOT NULL;
 CREATE UNIQUE INDEX alert_unlock_once ON accounts.alert (account_id, token, wallet, at_s) WHERE kind = 'unlock';
 CREATE INDEX alert_unlock_by_time ON accounts.alert (at_s) WHERE kind = 'unlock';
 CREATE INDEX alert_more ON accounts.alert (at_s) WHERE retracted_at IS NULL AND more > 0;
 
--- What one rule, follow or guarded token raised in one minute of the chain's clock (at_s / 60). source_id of the bag
--- guard: the token's number in facts.address, below zero where liquidity leaves: each token has its own twenty a
--- minute, of each account. beyond: those that became no rows; told: how many of them "and n more" spoke of already.
+-- How many alerts one rule, follow or guarded token raised in one minute of the chain's clock (at_s / 60). source_id of
+-- the bag guard: the token's number in facts.address, below zero where liquidity leaves: each token has a limit of its
+-- own, for each account. beyond: matches over the limit, which got no alert; told: how many of them a summary has
+-- reported.
 CREATE TABLE accounts.alert_minute (
     kind       text   NOT NULL CHECK (kind IN ('rule', 'follow', 'bag_guard')),
     source_id  bigint NOT NULL,
@@ -733,9 +743,9 @@ CREATE TABLE accounts.alert_minute (
 );
 CREATE INDEX alert_minute_beyond ON accounts.alert_minute (minute) WHERE beyond > told;
 
--- What holders of a token were last told of its verdict, or what it was when it was first looked at. seen_id: the
--- evidence that was read up to. next_level, next_at: what one check says otherwise, and when it was made; a second one
--- has to agree. told_at: when holders were last told of a change.
+-- The verdict that a token's holders know: the last one that they were alerted of, or the first one that was read.
+-- seen_id: the evidence up to which checks were read. next_level, next_at: another level that one check found, and
+-- when; a second check has to agree. told_at: when holders were last alerted of a change.
 CREATE TABLE accounts.bag_verdict (
     token          bytea  PRIMARY KEY CHECK (octet_length(token) = 20),
     level          text   NOT NULL CHECK (level IN ('ok', 'warn', 'danger')),
@@ -748,7 +758,7 @@ CREATE TABLE accounts.bag_verdict (
     CHECK ((next_level IS NULL) = (next_at IS NULL))
 );
 
--- Tokens of which an account is alerted when the verdict changes, whether its wallet holds them or not.
+-- Tokens that an account watches: it is alerted when their verdict changes, whether its wallet holds them or not.
 CREATE TABLE accounts.token_watch (
     account_id bigint      NOT NULL REFERENCES accounts.account,
     token      bytea       NOT NULL CHECK (octet_length(token) = 20),
@@ -757,9 +767,9 @@ CREATE TABLE accounts.token_watch (
 );
 CREATE INDEX token_watch_by_token ON accounts.token_watch (token);
 
--- When locked liquidity can be withdrawn, as a token's newest reading found it: those of a token are replaced together.
--- manager, number: the NFT of a position manager; number 0: none. holder: who can withdraw it then. share_bps: of its
--- pool's active liquidity; NULL: not known. read_number: the block of the reading.
+-- When locked liquidity can be withdrawn, as a job's newest reading of the token found; all rows of a token are
+-- replaced together. manager, number: the NFT of a position manager; number 0: none. holder: who can withdraw it then.
+-- share_bps: the share of its pool's active liquidity; NULL: not known. read_number: the block of the reading.
 CREATE TABLE facts.unlock (
     token       bytea   NOT NULL CHECK (octet_length(token) = 20),
     manager     bytea   NOT NULL CHECK (octet_length(manager) = 20),
@@ -774,14 +784,14 @@ CREATE INDEX unlock_by_time ON facts.unlock (at_s);
 
 -- --- Deliveries ------------------------------------------------------------------------------------------------------
 
--- Where an account is told. kind: webhook, telegram, discord. target: what is sent to, encrypted but for Telegram:
--- whoever knows it could write there; shown: what its owner is shown of it. secret: encrypted; of webhooks only. state:
--- as domain/watch/channels.py says. failing_since: of the failures without a success between them. rests_until: of a
--- channel that fails; before that nothing is sent there. target_hash: an HMAC, by which an account's webhook is found
--- again, whose url is sealed. dropped_to: messages up to this number that wait are not sent: they are dropped, some a
--- run; 0: none are left of them. host: whose server is behind it, by which places are bounded; of Discord each
--- webhook's own, of Telegram each chat's. proven_at: since when it is known that whoever answers there wants this;
--- NULL: not yet. answers_ms: how long its answers take, as domain/watch/channels.py counts it.
+-- A channel: where an account's messages go. target: encrypted but for Telegram, since whoever knows it could write
+-- there; shown: what its owner is shown of it. secret: encrypted; only webhooks have one. state: as in
+-- domain/watch/channels.py. failing_since: the first of the failures that count, without a success since. rests_until:
+-- after a failure nothing is sent before that. target_hash: an HMAC that finds an account's channel again, whose target
+-- is encrypted. dropped_to: waiting messages up to this id are not sent but dropped, some in each run; 0: none is left
+-- to drop. host: the remote host whose limits it counts against; of Discord each webhook, of Telegram each chat is one.
+-- proven_at: since when the receiver is known to want the messages; NULL: not yet. answers_ms: how long its answers
+-- take, as in domain/watch/channels.py.
 CREATE TABLE accounts.channel (
     id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id    bigint      NOT NULL REFERENCES accounts.account,
@@ -805,8 +815,8 @@ CREATE TABLE accounts.channel (
 );
 CREATE INDEX channel_by_account ON accounts.channel (account_id) WHERE state <> 'removed';
 
--- One message to one channel: its rows are of one kind. webhook_id: the same over all tries. retracted: it takes back
--- what its rows said. state: waiting, delivered, failed (tried to the end), dropped (its channel is gone).
+-- One message to one channel; its alerts are of one kind. webhook_id: the same in all tries. retracted: the message
+-- retracts its alerts. state: waiting, delivered, failed (for the last time), dropped (as in domain/watch/channels.py).
 CREATE TABLE accounts.delivery (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     channel_id bigint      NOT NULL REFERENCES accounts.channel,
@@ -823,13 +833,13 @@ CREATE TABLE accounts.delivery (
 CREATE INDEX delivery_waiting ON accounts.delivery (channel_id, id) WHERE state = 'waiting';
 CREATE INDEX delivery_by_time ON accounts.delivery (made_at);
 CREATE INDEX delivery_tried ON accounts.delivery (channel_id) WHERE state = 'waiting' AND tries > 0;
--- By which an owner reads the newest of a channel.
+-- Finds a channel's newest messages, for its owner.
 CREATE INDEX delivery_of_channel ON accounts.delivery (channel_id, id DESC);
--- What is sent before other messages of its channel.
+-- Finds the messages that are sent before others of their channel.
 CREATE INDEX delivery_urgent ON accounts.delivery (channel_id)
     WHERE state = 'waiting' AND kind IN ('bag_guard', 'service');
 
--- Each try, for seven days: by it a person sees what became of a message. status: what was answered; null: nothing was.
+-- Each try to send a message, kept as long as the message. status: of the answer; NULL: there was no answer.
 CREATE TABLE accounts.delivery_try (
     delivery_id bigint      NOT NULL REFERENCES accounts.delivery ON DELETE CASCADE,
     number      int         NOT NULL,
@@ -840,8 +850,8 @@ CREATE TABLE accounts.delivery_try (
     PRIMARY KEY (delivery_id, number)
 );
 
--- Every target that was tried to be set, for as long as it counts against the limits of the account and the target's
--- host. failed: until the test has arrived; of a host those alone count.
+-- Every attempt to set a target, for as long as it counts against the limits of the account and of the target's host.
+-- failed: true until the test message has arrived; only failed attempts count for a host.
 CREATE TABLE accounts.channel_attempt (
     account_id bigint      NOT NULL REFERENCES accounts.account,
     host       text        NOT NULL,
@@ -852,7 +862,7 @@ CREATE INDEX channel_attempt_account ON accounts.channel_attempt (account_id, ma
 CREATE INDEX channel_attempt_host ON accounts.channel_attempt (host, made_at) WHERE failed;
 CREATE INDEX channel_attempt_time ON accounts.channel_attempt (made_at);
 
--- Every message that its owner had sent again, for as long as it counts against the limit of an hour.
+-- Every message that its owner sent again, for as long as it counts against the limit of an hour.
 CREATE TABLE accounts.resend (
     account_id bigint      NOT NULL REFERENCES accounts.account,
     made_at    timestamptz NOT NULL
@@ -860,7 +870,7 @@ CREATE TABLE accounts.resend (
 CREATE INDEX resend_by_account ON accounts.resend (account_id, made_at);
 CREATE INDEX resend_by_time ON accounts.resend (made_at);
 
--- Rows that went to a host in the minute that began then, of webhooks that did not echo the challenge.
+-- Alerts that were sent to a host in the minute from began_at on, of webhooks that have not echoed the challenge.
 CREATE TABLE accounts.host_minute (
     host     text        PRIMARY KEY,
     began_at timestamptz NOT NULL,
@@ -870,11 +880,11 @@ CREATE INDEX host_minute_by_time ON accounts.host_minute (began_at);
 
 -- --- Practice and its league -----------------------------------------------------------------------------------------
 
--- Pretend eth, traded at the chain's own prices. eth_wei is given_wei, less what buys paid, and what sells
--- brought; held_raw is what was bought, less what was sold and written off. No row: nothing was ever done.
+-- Pretend eth, traded at the chain's own prices. eth_wei is given_wei, less what buys paid, plus what sells brought;
+-- held_raw is what was bought, less what was sold and written off. An account without a row has never practised.
 
--- given_wei: what it began with, and every gift. week_s: the Monday up to which gifts were looked at. apart_wei: gains
--- of sells that do not count for the league: they are no part of eth_wei, and are never spent.
+-- given_wei: the first balance and every gift. week_s: the Monday up to which gifts were handled. apart_wei: gains of
+-- sells that do not count for the league: they are not part of eth_wei, and are never spent.
 CREATE TABLE accounts.practice_account (
     account_id bigint  PRIMARY KEY REFERENCES accounts.account,
     eth_wei    numeric NOT NULL CHECK (eth_wei >= 0),
@@ -883,10 +893,10 @@ CREATE TABLE accounts.practice_account (
     apart_wei  numeric NOT NULL DEFAULT 0 CHECK (apart_wei >= 0)
 );
 
--- cost_wei: of what is held. slot_layout, slot_base: where the token keeps its balances; null: not known. bought_at:
--- when it was last bought. at: the pool, the curve or the id of the pool where it is sold; null: not known. failed_at:
--- when all of it was first to be sold and that failed; null: never, or a sell went through since. stuck_at: since when
--- it is known that it cannot be sold, or taken for known.
+-- cost_wei: of what is held. slot_layout, slot_base: where the token keeps its balances; NULL: not known. bought_at:
+-- the time of the last buy. at: the pool, the curve or the id of the v4 pool where it is sold; NULL: not known.
+-- failed_at: when selling all of it first failed; NULL: never, or a sell succeeded since. stuck_at: since when it
+-- counts as unsellable.
 CREATE TABLE accounts.practice_position (
     account_id  bigint      NOT NULL REFERENCES accounts.practice_account,
     token       bytea       NOT NULL CHECK (octet_length(token) = 20),
@@ -908,9 +918,9 @@ CREATE TABLE accounts.practice_position (
 );
 CREATE INDEX practice_position_open ON accounts.practice_position (account_id) WHERE state = 'open';
 
--- Only ever added to. Buys and sells were priced at the block of that number and hash; a reorganisation changes none of
--- them. cost_wei: of a sell what that part had cost. sells_back: of a buy. counted: of a sell, for the league; why_not:
--- where it is not.
+-- The ledger: rows are only added. Buys and sells were priced at the block of that number and hash; a reorganisation
+-- changes none of them. cost_wei: of a sell, the cost of the part sold. sells_back: of a buy. counted: of a sell,
+-- whether it counts for the league; why_not: why it does not.
 CREATE TABLE accounts.practice_trade (
     id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id   bigint      NOT NULL REFERENCES accounts.practice_account,
@@ -937,7 +947,7 @@ CREATE TABLE accounts.practice_trade (
 CREATE INDEX practice_trade_newest ON accounts.practice_trade (account_id, id DESC);
 CREATE INDEX practice_trade_by_time ON accounts.practice_trade (account_id, made_at);
 
--- Answers to requests that named themselves, kept seven days. key_hash: of the name; asked_hash: of tool and
+-- Answers to requests with an idempotency key, kept for seven days. key_hash: of the key; asked_hash: of tool and
 -- parameters.
 CREATE TABLE accounts.practice_repeat (
     account_id bigint      NOT NULL REFERENCES accounts.practice_account,
@@ -949,9 +959,9 @@ CREATE TABLE accounts.practice_repeat (
 );
 CREATE INDEX practice_repeat_by_time ON accounts.practice_repeat (made_at);
 
--- An account's week in the practice league: what its sells that count came to. week_s: Monday 00:00 UTC, in seconds
--- since 1970. is_agent: as the account is tagged; a week that is over keeps it. won: sells with a profit. last_s: of
--- the last sell.
+-- An account's week in the practice league: the result of its sells that count. week_s: Monday 00:00 UTC, in seconds
+-- since 1970. is_agent: as the account is tagged; a week that is over keeps it. won: sells with a profit. last_s: the
+-- time of the last sell.
 CREATE TABLE accounts.league_week (
     week_s          int     NOT NULL,
     account_id      bigint  NOT NULL REFERENCES accounts.account,
@@ -965,14 +975,15 @@ CREATE TABLE accounts.league_week (
     PRIMARY KEY (week_s, account_id)
 );
 
--- The boards, read in their order: of everybody, and of those with a tag or without. Three sells are an entry.
+-- The boards in their order: of everybody, and of those with or without the agent tag. Three sells put an account on a
+-- board.
 CREATE INDEX league_board ON accounts.league_week (week_s, profit_wei DESC, sells, last_s, account_id)
     WHERE sells >= 3;
 CREATE INDEX league_board_of ON accounts.league_week (week_s, is_agent, profit_wei DESC, sells, last_s, account_id)
     WHERE sells >= 3;
 
--- How many entries a week has, and how many accounts with too few sells for one: counting a hundred thousand rows takes
--- longer than all the rest of a board. Written with them, where a first or a third sell or a tag changes it.
+-- How many accounts of a week are on the board, and how many have too few sells: counting a hundred thousand rows takes
+-- longer than the rest of a board. Updated in the transaction of a first sell, a third sell or a tag.
 CREATE TABLE accounts.league_count (
     week_s   int     NOT NULL,
     is_agent boolean NOT NULL,
@@ -983,8 +994,8 @@ CREATE TABLE accounts.league_count (
 
 -- --- Marks and flags -------------------------------------------------------------------------------------------------
 
--- One row an account and wallet. name: as the account wrote it; name_key: as names are compared. When it is public
--- domain/community/marks.py says.
+-- One row for each account and wallet that it marked. name: as the account wrote it; name_key: as names are compared.
+-- domain/community/marks.py defines when it becomes public.
 CREATE TABLE accounts.mark (
     account_id bigint      NOT NULL REFERENCES accounts.account,
     wallet     bytea       NOT NULL CHECK (octet_length(wallet) = 20),
@@ -997,9 +1008,9 @@ CREATE TABLE accounts.mark (
     CHECK (name IS NOT NULL OR mark IS NOT NULL)
 );
 
--- What enough people said of wallets: counted now and then by a job, whole. what, key: a name as names are compared, or
--- a mark; said: a name as most wrote it, or the mark; people: how many gave it. is_first: one row a wallet, what most
--- said.
+-- Names and marks that enough people gave a wallet. A job counts them from time to time, all at once. what, key: a name
+-- as names are compared, or a mark; said: the name as most wrote it, or the mark; people: how many gave it. is_first:
+-- true in one row of each wallet, what most people gave.
 CREATE TABLE accounts.public_name (
     wallet   bytea   NOT NULL CHECK (octet_length(wallet) = 20),
     what     text    NOT NULL CHECK (what IN ('name', 'mark')),
@@ -1012,13 +1023,13 @@ CREATE TABLE accounts.public_name (
 CREATE INDEX public_name_by_key ON accounts.public_name (key, people DESC, wallet) WHERE what = 'name';
 CREATE INDEX public_name_by_people ON accounts.public_name (people DESC, wallet) WHERE is_first;
 
--- What an account says will become of a token, and the control that was drawn with it: the same of a token by chance,
--- by nobody. kind, state: as domain/community/flag_calls.py says. at_s, block_number, ends_s: by the chain's clock,
--- where the index stood. held_raw: what 0.1 eth bought then; slot_layout, slot_base: where the token keeps its
--- balances, for it to be sold again. pool, liquidity: where it was traded most, and of drains the liquidity in it that
--- was not the account's; deployer_raw: what the deployer held by his trades. seen_...: the first reading of two by
--- which it runs. looked_at: by our clock; answered_s: the chain's time when it could last be found out. settled_...:
--- the proof.
+-- An account's prediction for a token, and the control that was drawn with it: the same prediction for a random token,
+-- of no account. kind, state: as in domain/community/flag_calls.py. at_s, block_number: the index's last block when it
+-- was made; ends_s: by the chain's clock. held_raw: what 0.1 eth bought then; slot_layout, slot_base: where the token
+-- keeps its balances, so that the sell can be simulated. pool, liquidity: the place where it was traded most, and for
+-- drains the liquidity there that was not the account's; deployer_raw: what the deployer held by its trades. seen_...:
+-- the first of the two readings that prove runs. looked_at: the last review, by the system clock; answered_s: the
+-- latest time of the chain for which the state could be read. settled_...: the proof.
 CREATE TABLE accounts.flag (
     id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id    bigint      REFERENCES accounts.account,
@@ -1065,10 +1076,9 @@ CREATE INDEX flag_controls ON accounts.flag (kind, state) WHERE account_id IS NU
 
 -- --- The scorecard ---------------------------------------------------------------------------------------------------
 
--- What became of verdicts, by what was really traded later (domain/scorecard/scorecard.py): a reading of facts, kept
--- because trades and receipts go. evidence_id: of the verdict; from_s, from_number: its block. hour: from_s / 3600: of
--- a token, an hour and a code the first verdict alone is scored. by_...: of the trade, of the failed sell, or of the later
--- check that decided it.
+-- Verdicts scored by real trades (domain/scorecard/scorecard.py), stored since trades and receipts are not kept for
+-- ever. evidence_id: the verdict; from_s, from_number: its block. hour: from_s / 3600; only the first verdict of a
+-- token, hour and code is scored. by_...: the trade, the failed sell or the later check that decided it.
 CREATE TABLE facts.score (
     evidence_id bigint      PRIMARY KEY,
     token       bytea       NOT NULL CHECK (length(token) = 20),
@@ -1089,7 +1099,7 @@ CREATE TABLE facts.score (
 CREATE INDEX score_of_hour ON facts.score (token, hour, code, evidence_id);
 CREATE INDEX score_wrong ON facts.score (from_s DESC, evidence_id DESC) WHERE outcome = 'wrong';
 
--- How many of each there are, and of how many tokens: written with them.
+-- How many scores there are of each code and outcome, and of how many tokens. Written with the scores.
 CREATE TABLE facts.score_count (
     code    text   NOT NULL,
     outcome text   NOT NULL,
@@ -1098,7 +1108,7 @@ CREATE TABLE facts.score_count (
     PRIMARY KEY (code, outcome)
 );
 
--- How many verdicts of each token are in a count: written with them.
+-- How many scores each token has of a code and outcome. Written with the scores.
 CREATE TABLE facts.score_token (
     token   bytea  NOT NULL CHECK (length(token) = 20),
     code    text   NOT NULL,
@@ -1107,7 +1117,8 @@ CREATE TABLE facts.score_token (
     PRIMARY KEY (token, code, outcome)
 );
 
--- Verdicts of which the node did not give a receipt. again_at: when they are tried again; tries: how often they were.
+-- Verdicts that wait for a receipt which the node did not return. again_at: the time of the next try; tries: tries so
+-- far.
 CREATE TABLE facts.score_wait (
     evidence_id bigint      PRIMARY KEY,
     token       bytea       NOT NULL CHECK (length(token) = 20),
@@ -1119,14 +1130,15 @@ CREATE TABLE facts.score_wait (
 CREATE INDEX score_wait_again ON facts.score_wait (again_at);
 CREATE INDEX score_wait_of_hour ON facts.score_wait (token, hour, code);
 
--- Up to which evidence verdicts were scored.
+-- The evidence up to which verdicts were read for scoring.
 CREATE TABLE facts.score_cursor (
     only_one    boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     evidence_id bigint  NOT NULL
 );
 
--- Real sells of plain wallets that failed, of tokens with verdicts, found soon after (services/scorecard/failed_sells.py):
--- later nodes have no state to find out why. refused: not for a reason of their own; false: not found out.
+-- Real sells of plain wallets that failed, of tokens with verdicts, written by a job soon after
+-- (services/scorecard/failed_sells.py): later, nodes lack the state to find out why. refused: the token or its pool
+-- refused it; false: not found out.
 CREATE TABLE facts.failed_sell (
     tx_hash      bytea   PRIMARY KEY CHECK (length(tx_hash) = 32),
     token        bytea   NOT NULL CHECK (length(token) = 20),
@@ -1141,8 +1153,8 @@ CREATE INDEX failed_sell_by_block ON facts.failed_sell (block_number);
 
 -- --- Positions of liquidity ------------------------------------------------------------------------------------------
 
--- The sum of the changes in facts.liquidity, also of those that were deleted. owner_id: whom the pool knows, such as a
--- position manager. Below zero: earlier changes are not known. No row where it is zero.
+-- The sum of the changes in facts.liquidity, deleted ones included. owner_id: the owner that the pool knows, such as a
+-- position manager. liquidity below zero: earlier changes are not known. A position of zero has no row.
 CREATE TABLE facts.lp_position (
     pool_id    int     NOT NULL,
     owner_id   int     NOT NULL,
@@ -1153,8 +1165,8 @@ CREATE TABLE facts.lp_position (
     PRIMARY KEY (pool_id, owner_id, number, tick_lower, tick_upper)
 );
 
--- NFTs of position managers that were minted (from the zero address), given or burned (to it): the newest row says who
--- holds one. Kept for ever.
+-- Transfers of position managers' NFTs, from the zero address when minted, to it when burned: the newest row names the
+-- holder. Kept permanently.
 CREATE TABLE facts.lp_transfer (
     manager_id   int     NOT NULL,
     number       numeric NOT NULL,
@@ -1168,8 +1180,8 @@ CREATE TABLE facts.lp_transfer (
 );
 CREATE INDEX lp_transfer_by_block ON facts.lp_transfer (block_number);
 
--- The tick and the active liquidity of a pool of money at the end of a block that changed them; NULL: not known from
--- there on. Older rows than the blocks that are kept to find a fork are deleted where a newer one is as old.
+-- The tick and the active liquidity of a pool with money at the end of each block that changed them; NULL: not known
+-- from there on. A row older than the blocks that are kept to find a fork is deleted once a newer such row exists.
 CREATE TABLE facts.pool_state (
     pool_id      int NOT NULL,
     block_number int NOT NULL,
@@ -1181,10 +1193,10 @@ CREATE INDEX pool_state_by_block ON facts.pool_state (block_number);
 
 -- --- Reads by key ----------------------------------------------------------------------------------------------------
 
--- Reads of one pool, wallet or token, for statements that make them once for each row of something else. PostgreSQL
--- puts the body in place of the call: its plans are those of a subquery. Where tables are placed on several nodes
--- (store/server/distribute.py) the call asks the node of that key. Parameters have numbers instead of names, which
--- could be taken for columns.
+-- Reads of one pool, wallet or token, for statements that run them for each row of another read. PostgreSQL puts the
+-- body in place of the call, so it plans a subquery. Where tables are placed on several nodes
+-- (store/server/migrate.py), the node of that key answers. Parameters have numbers, since names could be taken for
+-- columns.
 
 -- pool, after and up to which second, how many, least token amount; the newest first
 CREATE FUNCTION facts.newest_trades(int, int, int, int, numeric) RETURNS SETOF facts.trade LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -1192,14 +1204,14 @@ CREATE FUNCTION facts.newest_trades(int, int, int, int, numeric) RETURNS SETOF f
     WHERE trade.pool_id = $1 AND trade.at_s > $2 AND trade.at_s <= $3 AND trade.token_raw >= $5
     ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC LIMIT $4
 $$;
--- The same by the second only, as the index has them: those of one second come in no order.
+-- As newest_trades, ordered by the second only, as the index is: trades of one second come in no order.
 CREATE FUNCTION facts.trades_by_second(int, int, int, int) RETURNS SETOF facts.trade LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT * FROM facts.trade AS trade WHERE trade.pool_id = $1 AND trade.at_s > $2 AND trade.at_s <= $3
     ORDER BY trade.at_s DESC LIMIT $4
 $$;
--- pool, moments, how many seconds before a moment to look, the second after which to look, how many trades are passed
--- over, least wei, whether the quote is eth: the last trade before each moment that tells a price. Bounded, because
--- anybody can make any number of trades that tell none. By the second only, as the index has them: to sort the trades
+-- pool, moments, how many seconds before a moment to look, the second after which to look, how many trades are
+-- searched, least wei, whether the quote is eth: the last trade before each moment that sets a price. Bounded, because
+-- anybody can make any number of trades that set none. Ordered by the second only, as the index is: sorting the trades
 -- of a second would read dozens for each price.
 CREATE FUNCTION facts.priced_trades(int, int[], int, int, int, numeric, boolean) RETURNS TABLE (
     moment_s int, buys boolean, token_raw numeric, quote_raw numeric, eth_wei numeric, kept_raw numeric
@@ -1216,7 +1228,7 @@ CREATE FUNCTION facts.priced_trades(int, int[], int, int, int, numeric, boolean)
         ORDER BY one.at_s DESC LIMIT 1
     ) AS last
 $$;
--- pool, second; between which two seconds, as above
+-- pool, second; between which two seconds, constants of a statement by which its plan leaves out days
 CREATE FUNCTION facts.trades_in_second(int, int, int, int) RETURNS SETOF facts.trade
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT * FROM facts.trade AS trade
@@ -1254,7 +1266,7 @@ $$;
 CREATE FUNCTION facts.large_transfers(int, numeric) RETURNS SETOF facts.transfer LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT * FROM facts.transfer AS one WHERE one.token_id = $1 AND one.amount_raw >= $2
 $$;
--- token, wallet: what came (above zero) and what went
+-- token, wallet: amounts received (above zero) and sent (below zero)
 CREATE FUNCTION facts.moves_of(int, int) RETURNS TABLE (raw numeric) LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT one.amount_raw FROM facts.transfer AS one WHERE one.to_id = $2 AND one.token_id = $1
     UNION ALL SELECT -one.amount_raw FROM facts.transfer AS one WHERE one.from_id = $2 AND one.token_id = $1
@@ -1276,8 +1288,8 @@ $$;
 CREATE FUNCTION facts.transfers_within(int, int) RETURNS SETOF facts.transfer LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT * FROM facts.transfer AS one WHERE one.at_s BETWEEN $1 AND $2
 $$;
--- from and up to which second, after and up to which block: the highest price of each pool, of those that trade_dear
--- has. Step by step from pool to pool, by that index.
+-- from and up to which second, after and up to which block: the highest price of each pool, among the trades that the
+-- index trade_dear has. Goes from pool to pool along that index.
 CREATE FUNCTION facts.dear_prices(int, int, int, int) RETURNS TABLE (pool_id int, price numeric) LANGUAGE sql STABLE PARALLEL SAFE AS $$
     WITH RECURSIVE dear AS (
         (SELECT trade.pool_id, coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0) AS price

@@ -12,7 +12,8 @@ from roundtrip.store.server.rows import Connection, as_bytes, fetch
 async def checked_among(
     connection: Connection, sold: Collection[Address], since: datetime
 ) -> dict[Address, Address]:
-    """Of tokens and curves, those with a verdict on the token at ``since`` or later, each with its token."""
+    """Those of these tokens and curves whose token has a verdict of ``since`` or later, each with its
+    token."""
     rows = await fetch(
         connection,
         tuple[Address, Address],

@@ -18,7 +18,7 @@ from roundtrip.store.server.rows import (
 
 @dataclass(frozen=True, slots=True)
 class IndexedTrade:
-    """A trade of a token as the index has it. ``kept_raw``: what a curve kept besides what it paid.
+    """A trade of a token as the index has it. ``kept_raw``: what the launchpad kept, on a curve only.
     ``worth_wei`` None: unknown. ``pool_id``, ``at``, ``kind``, ``quote``, ``hook``: of its pool; ``at``: the
     address, or the id of a v4 pool; ``opened_number``: the block in which it was opened."""
 
@@ -102,7 +102,7 @@ class EarlierTrades:
 
 
 async def own_before(connection: Connection, token_id: int, trade: IndexedTrade) -> EarlierTrades:
-    """Trades of the trade's wallet before the trade."""
+    """The trades of the token by the trade's wallet before the trade."""
     spot = (trade.at_s, trade.block_number, trade.log_index)
     return await own_until(connection, token_id, trade.wallet_id, spot)
 

@@ -38,8 +38,8 @@ class ScoredVerdict:
 
 @dataclass(frozen=True, slots=True)
 class MissingReceipt:
-    """A verdict for which the node returned no receipt. ``tries``: tries so far; ``again_at``: the time of
-    the next."""
+    """A verdict that waits for a receipt of a trade, which the node did not return. ``tries``: tries so far;
+    ``again_at``: the time of the next."""
 
     id: int
     token: Address

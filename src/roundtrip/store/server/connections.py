@@ -42,7 +42,7 @@ longer than any statement here. The durability of commits stays as the server ha
 
 _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 CONNECTING_S = 5.0
-"""A stopped server process accepts a connection and does not answer."""
+"""A limit for opening a connection: a stopped server process accepts one and does not answer."""
 
 HOST_S = 1.0
 """The same for each host of a url with several, so that one that is gone leaves time for the next."""
@@ -67,10 +67,10 @@ async def connect(
 
 def split_hosts(url: str) -> list[str]:
     """One url for each host of a url, in its order."""
-    found = _URL.match(url)
-    if found is None:
+    match = _URL.match(url)
+    if match is None:
         return [url]
-    start, places, path, query = found.groups()
+    start, places, path, query = match.groups()
     if "," in places:
         return [f"{start}{place}{path}?{query}" for place in places.split(",")]
     options = urllib.parse.parse_qsl(query, keep_blank_values=True)
@@ -82,14 +82,14 @@ def split_hosts(url: str) -> list[str]:
     urls = []
     for number, host in enumerate(hosts):
         port = ports[number : number + 1] if len(ports) == len(hosts) else ports[:1]
-        own = [("host", host), *(("port", one) for one in port), *others]
+        own = [("host", host), *(("port", value) for value in port), *others]
         urls.append(f"{start}{path}?{urllib.parse.urlencode(own, quote_via=urllib.parse.quote)}")
     return urls
 
 
 class HostList:
-    """The hosts of a url. The first one that takes a connection gets it, beginning with the one that took the
-    last. The driver alone gives a host that is silent the time of all."""
+    """The hosts of a url. They are tried in turn, first the one that accepted the last connection. The driver
+    alone would give a silent host the time that is meant for all."""
 
     def __init__(self, url: str) -> None:
         self._urls = split_hosts(url)

@@ -14,6 +14,7 @@ from . import jobs
 from .jobs import Job
 
 _LOCK = 4663_0014
+"""The advisory lock that is held to claim jobs in turn."""
 MAX_OWNERS = 200
 """Owners that one statement reads."""
 MAX_LOOKS = 5
@@ -59,7 +60,7 @@ ON CONFLICT (kind, lane) DO UPDATE SET owner = excluded.owner
 """
 _SPARE_OWNERS = 16
 """Owners that are read beyond the room: some may have no job that can be claimed."""
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_MIN_OWNER, _MAX_OWNER = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +79,17 @@ async def take(connection: Connection, wanted: WorkerRoom, now: datetime) -> lis
     """Claims as many jobs as there is room for. No other worker claims any until the transaction ends, so the
     limits per owner and host hold across all workers."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-    right_until = now + timedelta(seconds=wanted.lease_s + AHEAD_S)
+    longest_lease = now + timedelta(seconds=wanted.lease_s + AHEAD_S)
     names = [lane.name for lane, room in wanted.rooms if room > 0]
-    turns = await fetch(connection, tuple[str, int | None], _LANES, wanted.kind, names, now, right_until)
+    turns = await fetch(connection, tuple[str, int | None], _LANES, wanted.kind, names, now, longest_lease)
     if not turns:
         return []
     last_owners = dict(turns)
-    busy = await fetch(connection, tuple[str, int, str], _BUSY, wanted.kind, now, right_until)
+    busy = await fetch(connection, tuple[str, int, str], _BUSY, wanted.kind, now, longest_lease)
     chosen: list[int] = []
     for lane, room in wanted.rooms:
         if lane.name in last_owners and (free := min(room, wanted.most - len(chosen))) > 0:
-            search = _LaneSearch(wanted, lane, now, right_until, last_owners[lane.name])
+            search = _LaneSearch(wanted, lane, now, longest_lease, last_owners[lane.name])
             search.owners.update(owner for name, owner, _ in busy if name == lane.name)
             search.hosts.update(host for name, _, host in busy if name == lane.name)
             chosen += [job.id for job in await search.find_ready(connection, free)]
@@ -97,19 +98,20 @@ async def take(connection: Connection, wanted: WorkerRoom, now: datetime) -> lis
 
 @dataclass(slots=True)
 class _LaneSearch:
-    """A search for jobs of one lane. ``last``: the owner who had the last turn; None: no owner had one.
-    ``owners``, ``hosts``: how many jobs each is running."""
+    """A search for jobs of one lane. ``longest_lease``: a lease beyond this was set by a wrong clock, and is
+    ignored. ``last``: the owner who had the last turn; None: no owner had one. ``owners``, ``hosts``: how
+    many jobs run for each owner, and to each host."""
 
     wanted: WorkerRoom
     lane: Lane
     now: datetime
-    right_until: datetime
+    longest_lease: datetime
     last: int | None
     owners: Counter[int] = field(default_factory=Counter)
     hosts: Counter[str] = field(default_factory=Counter)
 
     async def find_ready(self, connection: Connection, room: int) -> list[ReadyJob]:
-        """At most ``room`` jobs, starting with the owner after ``last``."""
+        """At most ``room`` jobs that may run now, starting with the owner after ``last``."""
         last_before, ready = self.last, list[ReadyJob]()
         for _ in range(MAX_LOOKS):
             most = min(MAX_OWNERS, 2 * room + _SPARE_OWNERS)
@@ -132,13 +134,13 @@ class _LaneSearch:
     async def _read_circle(self, connection: Connection, most: int) -> dict[int, list[ReadyJob]]:
         """At most ``most`` owners, from the one after ``last`` round to it, with the ready jobs of each."""
         circle: dict[int, list[ReadyJob]] = {}
-        last = _LEAST if self.last is None else self.last
-        for lower, upper in ((last, _MOST), (_LEAST, last)):
+        last = _MIN_OWNER if self.last is None else self.last
+        for lower, upper in ((last, _MAX_OWNER), (_MIN_OWNER, last)):
             if (free := most - len(circle)) <= 0 or lower == upper:
                 break
             rows = await fetch(
                 connection, tuple[int, int | None, str | None], _CIRCLE, self.wanted.kind, self.lane.name,
-                lower, upper, free, self.now, self.right_until, MAX_OF_OWNER, list(self.wanted.running),
+                lower, upper, free, self.now, self.longest_lease, MAX_OF_OWNER, list(self.wanted.running),
             )  # fmt: skip
             for owner, job_id, host in rows:
                 waiting = circle.setdefault(owner, [])

@@ -1,6 +1,6 @@
-"""Numbered migrations, applied in order, each in its own transaction, while the service runs. Places the
-largest tables of the index on the workers of a database with Citus, and on every node those that they
-are joined with. Statements stay the same; docs/scale.md says what they cost then."""
+"""Numbered migrations, applied in order, each in its own transaction, while the service runs. With Citus,
+places the largest tables of the index on the workers, and copies of those that they are joined with on every
+node (``distribute``). Statements stay the same; docs/scale.md says what they cost then."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ WHERE relnamespace = 'facts'::regnamespace
 # A transaction of the sync writes tables of both kinds. Of several connections to one worker, one would not
 # see what another has written.
 _IN_SEQUENCE = "citus.multi_shard_modify_mode = 'sequential'"
-# Citus refuses a read by key in SQL, and takes one in PL/pgSQL for a query of its own.
+# Citus refuses the functions that read by key while they are in SQL. In PL/pgSQL each is a query of its own.
 _READS = """
 SELECT format('CREATE OR REPLACE FUNCTION %s(%s) RETURNS %s LANGUAGE plpgsql STABLE AS %L',
     pg_proc.oid::regproc, pg_get_function_arguments(pg_proc.oid), pg_get_function_result(pg_proc.oid),
@@ -53,7 +53,7 @@ SELECT format('CREATE OR REPLACE FUNCTION %s(%s) RETURNS %s LANGUAGE plpgsql STA
 FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
 WHERE pronamespace = 'facts'::regnamespace AND lanname = 'sql'
 """
-# A recursive statement cannot ask several nodes. Each of them adds up its own pools.
+# Citus refuses a recursion over a placed table: on it this function adds up by pool instead.
 _OTHER_BODIES = {
     "dear_prices": """
     SELECT trade.pool_id, max(coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0))
@@ -118,7 +118,8 @@ async def keep_distributed(connection: Connection) -> None:
 
 
 _LOCK = 4663_0001
-"""The advisory lock that is held to migrate, so that two processes that start together do not both do so."""
+"""The advisory lock that is held to migrate, so that two processes that start together do not both do so. The
+service's lock keys are 4663, its chain's id, and a number."""
 LOCK_TIMEOUT_MS = 500
 """Other statements queue behind a migration that waits for a table lock, so it gives up soon and tries
 again."""

@@ -194,7 +194,8 @@ class EmbeddedPostgres:
                     "the database runs as user nobody, which other programs may use too", instead_of=_USER
                 )
         self.home = self.directory if self._reachable(self.directory) else fallback
-        # asyncpg takes a comma in the address for a list of hosts, and PostgreSQL splits at quotes.
+        # A socket's path has at most 107 bytes. asyncpg takes a comma in the address for a list of hosts, and
+        # PostgreSQL splits at quotes.
         fits = len(os.fsencode(self.home / "socket" / _SOCKET_NAME)) <= 107
         parent = self.home if fits and not set(str(self.home)) & set(',"') else fallback
         if parent == fallback:

@@ -7,7 +7,7 @@ that record, by their own names; an optional one is None where all of them are N
 int]`` is a row of two columns of any name, ``tuple[Address, Record]`` one of a key and the columns of a
 record.
 
-Hex text as the database's bytes. ``rows`` reads bytes as hex."""
+``as_bytes`` turns hex text into the database's bytes."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -97,8 +97,8 @@ def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
 
 
 def array_of(values: Iterable[int | None]) -> str:
-    """Whole numbers as the text of an array, for ``$1::text::int[]``. Where there are thousands it takes a
-    third of the time of a list, of which the driver looks at every element."""
+    """Whole numbers as the text of an array, for ``$1::text::int[]``. With thousands of numbers this takes a
+    third of the time of a list, which the driver encodes element by element."""
     return "{" + ",".join(map(str, values)).replace("None", "NULL") + "}"
 
 
@@ -108,10 +108,10 @@ _Build: TypeAlias = Callable[[Sequence[Any]], list[Any]]
 
 
 class _RowReader(NamedTuple):
-    """How values of a type are read. ``names``: of its columns, None where any will do; ``types``: what the
-    driver returns. ``build``: the values of some rows, from their columns, or from the only column; None
-    where that is the values. ``rows``: what msgspec checks the rows as, None where there is only a column;
-    ``is_built``: these are the records."""
+    """How columns become values of a type. ``names``: of the columns; None: any. ``types``: what the driver
+    returns in them. ``build``: makes the values from the columns, or from a single one; None: that column
+    has the values already. ``rows``: the type as which msgspec checks the rows; None: the type needs a single
+    column. ``is_built``: the checked rows are the records already."""
 
     names: tuple[str | None, ...]
     types: tuple[Any, ...]
@@ -140,7 +140,7 @@ def _list_of(kind: Any) -> Any:
 
 
 def _rows_of(kinds: Sequence[Any]) -> Any:
-    """Rows as the driver returns them. Of a class: msgspec remembers how it checks one."""
+    """The type of the driver's rows. A class, because msgspec caches how it checks one."""
     row = NamedTuple("DriverRow", [(f"column_{n}", kind) for n, kind in enumerate(kinds)])  # type: ignore[misc]
     return _list_of(row)
 
@@ -217,11 +217,11 @@ def _optional_reader(reader: _RowReader) -> _RowReader:
         rows = [
             row if any(value is not None for value in row) else None for row in zip(*columns, strict=True)
         ]
-        there = msgspec.convert(
+        present = msgspec.convert(
             [row for row in rows if row is not None], reader.rows, builtin_types=_BUILT_BY_DRIVER
         )
         assert reader.build is not None
-        values = iter(reader.build(list(zip(*there, strict=True))) if there else ())
+        values = iter(reader.build(list(zip(*present, strict=True))) if present else ())
         return [None if row is None else next(values) for row in rows]
 
     types = tuple(Union[kind, None] for kind in reader.types)  # noqa: UP007

@@ -57,7 +57,8 @@ class CoBoughtToken:
 
 @dataclass(frozen=True, slots=True)
 class LinkedPeer:
-    """Another wallet: ``shared`` tokens, their weight together, and the most telling of them."""
+    """Another wallet: ``shared`` tokens, and the most telling of them. ``weight_bps``: the sum over all of
+    them of 10,000 / ``CoBoughtToken.others``: a token that few wallets bought then tells more."""
 
     shared: int
     weight_bps: int
@@ -83,7 +84,7 @@ async def funding(connection: Connection, wallet_id: int) -> WalletFunding | Non
 
 
 async def funded_by(connection: Connection, funder_id: int) -> list[WalletFunding]:
-    """The wallets that it first sent eth; of an exchange's customers as many as identify an exchange."""
+    """The wallets whose first eth ``funder_id`` sent; of an exchange's customers as many as identify it."""
     return await fetch(
         connection,
         WalletFunding,
@@ -94,7 +95,7 @@ async def funded_by(connection: Connection, funder_id: int) -> list[WalletFundin
 
 
 async def count_funded(connection: Connection, wallet_ids: Collection[int]) -> dict[int, int]:
-    """How many wallets each of these first sent eth; counted no further than one past an exchange's."""
+    """How many wallets got their first eth from each of these; counted up to ``EXCHANGE_WALLETS`` + 1."""
     rows = await fetch(
         connection,
         tuple[int, int],
@@ -107,7 +108,7 @@ async def count_funded(connection: Connection, wallet_ids: Collection[int]) -> d
 
 
 async def count_funded_by_address(connection: Connection, funders: Collection[Address]) -> dict[Address, int]:
-    """``count_funded`` by addresses; 0 of an address that occurs in no fact."""
+    """``count_funded`` by addresses; 0 for an address that occurs in no fact."""
     ids = await ids_of(connection, funders)
     counted = await count_funded(connection, ids.values())
     return {funder: counted[ids[funder]] if funder in ids else 0 for funder in funders}
@@ -222,8 +223,9 @@ class _LinkedPeerRow(NamedTuple):
 async def find_co_buyers(
     connection: Connection, wallet_id: int, buys: Sequence[NewestBuy], kin: Collection[int]
 ) -> dict[int, LinkedPeer]:
-    """The wallets that bought the same tokens within ``WINDOW_BLOCKS`` of these buys: all of ``kin``, and of
-    the others with at least ``MIN_SHARED`` tokens the ``MAX_BESIDE`` whose tokens weigh most."""
+    """The wallets that bought the same tokens within ``WINDOW_BLOCKS`` of these buys: all of ``kin``
+    (wallets that first eth links to it), and of the others with at least ``MIN_SHARED`` tokens the
+    ``MAX_BESIDE`` whose tokens weigh most."""
     rows = await fetch(
         connection,
         _LinkedPeerRow,

@@ -30,7 +30,7 @@ class LaunchFound:
 @dataclass(frozen=True, slots=True)
 class Bearers:
     """The tokens that bear a symbol: ``launched`` of them on a launchpad, with the numbers of the newest and
-    the oldest; ``strangers`` were not."""
+    the oldest; ``strangers`` were not launched there. None: a launchpad launched none."""
 
     launched: int
     strangers: int

@@ -1,4 +1,4 @@
-"""What a wallet has done, by the index."""
+"""What a wallet has done, by the index. "Its" in a docstring means the wallet's."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -44,7 +44,8 @@ class WalletLaunch:
 @dataclass(frozen=True, slots=True)
 class TradeTotals:
     """The sums of its positions; where ``is_part``, of the ``MAX_ROWS`` newest tokens only. ``held``:
-    positions with some of what it bought left. ``recent_tokens``: tokens it has traded since a given time."""
+    positions with some of what it bought left. ``unpriced``: trades without a known worth in eth.
+    ``recent_tokens``: tokens it has traded since a given time."""
 
     tokens: int
     buys: int
@@ -234,8 +235,8 @@ async def last_trades(
     connection: Connection, token_ids: Collection[int], contracts: Contracts, now_s: int
 ) -> dict[int, LastTrade]:
     """The newest trade of each of these tokens that gives a price in eth, in the one of its
-    ``PLACES_LOOKED_AT`` oldest places where most wallets made the ``TRADES_LOOKED_AT`` newest trades: one
-    trade in a place of his own must not set everybody's price. ``now_s``: of the newest block."""
+    ``PLACES_LOOKED_AT`` oldest places where most wallets made the ``TRADES_LOOKED_AT`` newest trades:
+    nobody must set the price by one trade in a place of their own. ``now_s``: of the newest block."""
     trades: dict[int, LastTrade] = {}
     end_s = now_s + 1
     for back_s in PRICES_BACK_S:
@@ -282,7 +283,7 @@ async def profit_days(connection: Connection, wallet_id: int) -> list[ProfitDay]
 
 async def nearest_board(connection: Connection, wallet_id: int) -> tuple[str, int] | None:
     """Span and rank of its place on the winners board of the shortest span in which it ranks with a profit;
-    None: on none."""
+    None: it is on no board."""
     return await fetch_row(
         connection,
         tuple[str, int],
@@ -293,7 +294,7 @@ async def nearest_board(connection: Connection, wallet_id: int) -> tuple[str, in
     )
 
 
-# The minute lets the plan leave out days, and bounds the trades of a busy launch: thirty blocks are shorter.
+# The minute lets the plan leave out days, and bounds the trades of a busy launch: $3 blocks take less.
 _SNIPED = """
 WITH launched AS MATERIALIZED (
     SELECT launch.token_id, launch.at_s, launch.block_number, pool.id AS pool_id

@@ -14,8 +14,10 @@ from .happenings import IndexedBlock
 
 Kind = Literal["rule", "follow", "bag_guard"]
 BEFORE_ALL = IndexedBlock(-1, 0)
+"""Stands for the position before the first block."""
 MINUTES_KEPT = 1440
-"""Minutes after which a count is deleted: a reorganisation of a real chain reaches back at most four."""
+"""Minutes after which a count is deleted. A reorganisation of a real chain reaches back four minutes at
+most."""
 
 
 @dataclass(frozen=True, slots=True)

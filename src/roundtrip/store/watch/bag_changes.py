@@ -1,8 +1,7 @@
 """What a wallet holds by the index, what has changed about it since it was bought, and what checks found
-then and now. Each function uses the caller's connection and does not end the transaction. How much each
-of a token's pools matters at the start of a minute. Each function uses the caller's connection and does
-not end the transaction. What a wallet held of tokens in the last days, and what these traded for. Each
-function uses the caller's connection and does not end the transaction."""
+then and now; how much each of a token's pools matters at the start of a minute; what a wallet held of tokens
+in the last days, and what these traded for. Each function uses the caller's connection and does not end the
+transaction."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -26,9 +25,9 @@ from roundtrip.venues.base import Contracts
 @dataclass(frozen=True, slots=True)
 class BagToken:
     """A token that a wallet holds by the index. ``held_raw``: what it bought and has not sold; 0 of a token
-    it only received. ``cost_wei``: what that cost; None: the worth of some fill is unknown. ``realised_wei``:
-    what its sales have brought over their cost, in all rounds; None as before. ``number``, ``at_s``: of the
-    first buy of the round, or of the first transfer that is kept."""
+    it only received. ``cost_wei``: what that cost. ``realised_wei``: what all its sales have brought over
+    their cost. None: the worth of some trade is unknown. ``number``, ``at_s``: block and time of the first
+    buy of the open round (``domain/market/profit.py``), or of the first transfer that is kept."""
 
     token_id: int
     held_raw: Numeric
@@ -85,8 +84,8 @@ async def list_held(connection: Connection, wallet_id: int, limit: int) -> list[
 
 @dataclass(frozen=True, slots=True)
 class DeployerSold:
-    """A launchpad token's deployer, how much of the token he had as far as that is known, and how much he has
-    sold since."""
+    """A launchpad token's deployer, how much of the token it had, as far as is known, when the wallet bought,
+    and how much it has sold since; in base units."""
 
     deployer: Address
     had_raw: Numeric
@@ -112,8 +111,8 @@ CROSS JOIN LATERAL (
 
 
 async def deployers_sold(connection: Connection, bought: Sequence[BagToken]) -> dict[int, DeployerSold]:
-    """By token, what its deployer has sold since it was bought. What he got other than by buying is unknown:
-    it is taken to be at least what he sold."""
+    """By token, what its deployer has sold since it was bought. What the deployer got other than by buying is
+    unknown: it is taken to be at least what it sold."""
     return dict(await fetch(connection, tuple[int, DeployerSold], _SOLD, *_columns_of(bought)))
 
 
@@ -153,8 +152,8 @@ CROSS JOIN LATERAL (
 async def liquidity_left(
     connection: Connection, bought: Sequence[BagToken], start_number: int, now_s: int
 ) -> dict[int, LiquidityLeft]:
-    """By token; a token is left out where a change of its liquidity is unknown. ``start_number``: the index's
-    first block; ``now_s``: the time of its last."""
+    """What is gone of each token's main pool, by token; a token is left out where a change of its liquidity
+    is unknown. ``start_number``: the index's first block; ``now_s``: the time of its last."""
     rows = await fetch(
         connection,
         tuple[int, int, Numeric, Numeric],
@@ -283,10 +282,9 @@ async def weigh_drains(
     connection: Connection, contracts: Contracts, drains: Sequence[Happening]
 ) -> list[tuple[PoolMoney, list[PoolMoney]] | None]:
     """The drained pool of each drain, and all pools of its token that were read, this one included; None: its
-    pool is unknown. They are of the day up to the minute of
-    the drain, so that each token is read once a minute. A pool's money is what was put in and paid in, less
-    what was taken and paid out, in a curve only the latter; a pool opened within that minute has at least
-    what the drain took out."""
+    pool is unknown. The day's trades and the money are those up to the start of the drain's minute, so that
+    each token is read once a minute. A pool's money is what was put in and paid in, less what was taken and
+    paid out; in a curve only what was paid. A drained pool has at least what the drain took out."""
     weights: list[tuple[PoolMoney, list[PoolMoney]] | None] = [None] * len(drains)
     spots = [drain.spot for drain in drains]
     if not spots:
@@ -337,7 +335,7 @@ async def weigh_drains(
 
 
 def _add_drained(place: PoolMoney, drained: Happening) -> PoolMoney:
-    """The pool with at least the money that was drained and the share that stayed."""
+    """The pool with at least the money that was drained and, where the share is known, what was left."""
     drained_wei, share_ppm = drained.eth_wei, drained.share_ppm()
     if drained_wei is None:
         return place
@@ -347,7 +345,7 @@ def _add_drained(place: PoolMoney, drained: Happening) -> PoolMoney:
 
 MAX_OWN_TRADES = 5_000
 _MAX_DUST = 50
-"""So many trades that set no price hide an older one."""
+"""How many trades before a moment are searched for one that sets a price."""
 
 
 class OwnTrade(NamedTuple):
@@ -406,6 +404,6 @@ CROSS JOIN LATERAL (
 async def read_past_trades(
     connection: Connection, pool_ids: Collection[int], times_s: Collection[int], contracts: Contracts
 ) -> dict[int, PastTrade]:
-    """By second; one for which no trade with a worth in eth is known is missing."""
+    """The last trade up to each second that sets a price, by second; a second without one is missing."""
     rows = await fetch(connection, PastTrade, _PAST, list(pool_ids), list(times_s), eth_quotes(contracts))
     return {trade.asked_s: trade for trade in rows}

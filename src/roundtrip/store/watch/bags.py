@@ -78,10 +78,10 @@ async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -
 
 
 _LARGE_RAW = LAUNCHED_RAW * GUARD.given_ppm // PPM
-"""Least amount of a transfer in the table's index ``transfer_given``, which has the same figure."""
+"""Least amount of a transfer in ``transfer_given``, an index of facts.transfer, which has the same figure."""
 MAX_GIVEN = 5_000
-"""Accounts read per token, the oldest first: whoever received a thousandth of the supply at once. At most a
-thousand can hold so much at a time."""
+"""Accounts read per token, the oldest first, of those that received a thousandth of the supply in one
+stored transfer. At most a thousand can hold so much at a time."""
 _TOKENS = (
     "unnest($1::bytea[], $2::int[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY"
     " AS given (token, block_number, log_index, at_s, last_s, nth)"
@@ -263,7 +263,7 @@ async def rewind_accounts(connection: Connection, number: int) -> None:
 
 async def holders_now(connection: Connection, tokens: Sequence[Address]) -> dict[Address, list[BagHolder]]:
     """The accounts that hold each of these tokens now; a token that no account holds is left out."""
-    # Only the token and the spot of these count.
+    # Of these happenings only the token and the spot are used.
     spot = Spot(_LAST, _LAST, _LAST, TxHash("0x"))
     ends = [Happening("draining", spot, ZERO_ADDRESS, token, None, None, None, None) for token in tokens]
     held_by = await holders(connection, ends)
@@ -397,6 +397,7 @@ CROSS JOIN LATERAL (
 ) AS one ORDER BY one.id
 """
 _MAX_NEWEST = 200
+"""Checks of one token after its time that ``read_newest_checks`` returns."""
 
 
 async def read_newest_checks(
@@ -443,7 +444,7 @@ async def checked_at(
     connection: Connection, tokens: Collection[Address], now: datetime
 ) -> dict[Address, datetime]:
     """The time of each token's last check, by any caller and with any verdict; a token without one is
-    missing, and one whose check is later than ``now`` by more than clocks differ: ours was put back."""
+    missing, and one whose check is later than ``now`` by more than clocks differ: the clock was set back."""
     rows = await fetch(
         connection,
         tuple[Address, datetime],

@@ -26,9 +26,9 @@ PRICED_WITHIN_S = 86_400
 """A move is valued at the token's last trade, where that is no older than this."""
 ETH_WEI = 10**18
 VALUABLE_WEI = 10**15
-"""Moves of more than this are found by their worth (index trade_dear); smaller ones, among the newest."""
+"""From this threshold on, moves are found by their worth (index trade_dear); below it, among the newest."""
 _LARGE_RAW = 10**24
-"""Moves of more base units than this are found by their size (index transfer_large)."""
+"""From this threshold of base units on, moves are found by their size (index transfer_large)."""
 WHOLE_WITHIN_S = 80 * 86_400
 """No share is given for a pool that was older than this when it was drained: a week later some of its changes
 may no longer be kept, and the answer must not depend on when it is asked for."""
@@ -256,7 +256,8 @@ class _GoneRow(NamedTuple):
 async def _present_gone(
     reader: HappeningReader, verb: Verb, statement: str, arguments: Arguments, span: FactSpan
 ) -> HappeningPage:
-    """Worth the quote that came out. The share is all of it where more left than was there before."""
+    """The happenings of the statement's rows, each worth the quote that came out. Where more left than was
+    there before, the share is all of it."""
     rows = await reader.rows(_GoneRow, statement, arguments)
     worths = await reader.worths((row.quote, row.quote_raw, row.spot) for row in rows)
     happenings = [

@@ -22,6 +22,7 @@ PPM = 1_000_000
 Key = tuple[int, int, int]
 """The position of a fact: time, block, log."""
 NEWEST: Key = (2**31 - 1, 2**31 - 1, 2**31 - 1)
+"""After the position of every fact."""
 
 
 class Spotted(Protocol):

@@ -20,8 +20,8 @@ from .happening_rows import (
 )
 
 LARGE_WEI, LARGE_MICRO_USD, LARGE_RAW = 10**17, 300 * 10**6, 10**25
-"""A trade above one of these is found by its size (index trade_large_...); a smaller one, among the
-newest."""
+"""A rule's threshold from one of these on is tried by size (index trade_large_...); a lower one, on the
+newest trades."""
 FEW = 40_000
 """Rows of a day that are few enough to sort."""
 PARTS = 96
@@ -269,8 +269,8 @@ class _GraduatingRow(NamedTuple):
 
 
 async def graduations(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
-    """graduating: a curve became a pool, as ``chain_vitals`` counts them. By the token's deployer; worth what
-    the curve had raised, at the price at the start of that block."""
+    """graduating: a curve became a pool, as ``store/index/vitals`` counts them. By the token's deployer;
+    worth what the curve had raised, at the price at the start of that block."""
     arguments, extra = Arguments(), ""
     if rule_filter.wallets is not None:
         extra += f" AND launch.deployer_id = ANY({arguments(rule_filter.wallets)}::int[])"

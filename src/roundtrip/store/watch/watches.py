@@ -32,7 +32,8 @@ class TooManyWatches(Exception):
 @dataclass(frozen=True, slots=True)
 class KeptRule:
     """A live rule. ``wallet``: the wallet that ``wallet``, ``deployer`` or ``creator`` refers to. ``hits``:
-    how often it matched, without retracted matches. ``paused``: it matches nothing for now."""
+    how often it matched, without retracted matches. ``from_number``: it matches in later blocks. ``paused``:
+    it matches nothing for now."""
 
     id: int
     rule: Rule
@@ -91,10 +92,9 @@ async def _next_change(connection: Connection) -> int:
 async def add_rule(
     connection: Connection, account_id: int, rule: Rule, wallet: Address | None, head: int, now: datetime
 ) -> int:
-    """Adds a rule and returns its id, or the id of the same rule where the account has it: if that is
-    paused, it goes on. The rule applies
-    to blocks later than the index's last and later than ``head``, the newest block known otherwise: an index
-    that is still far from ``head`` reads history. Raises TooManyWatches."""
+    """Adds a rule and returns its id, or the id of the same rule where the account has it: if that is paused,
+    it goes on. The rule applies to blocks later than the index's last and later than ``head``, the node's
+    newest block: an index that is still far from ``head`` reads history. Raises TooManyWatches."""
     await lock_account(connection, account_id)
     live = await fetch(
         connection,
@@ -367,7 +367,8 @@ async def list_tokens(connection: Connection, account_id: int) -> dict[Address, 
 
 
 async def watched_by_accounts(connection: Connection) -> list[BagHolding]:
-    """All that accounts watch, by token. It counts like what they only received: watching costs nothing."""
+    """All tokens that accounts watch, by token. ``is_given``, so that they are checked after tokens that
+    accounts bought: watching costs nothing."""
     return await fetch(
         connection,
         BagHolding,
