@@ -95,9 +95,9 @@ class Bag:
             async with asyncio.timeout(WAIT_S):
                 await asyncio.gather(*await Worker(self.now(), kinds, lambda: 0.5).take())
 
-    async def checked(self, token: str) -> None:
+    async def checked(self, token: str, deep: str = "0") -> None:
         await self.ctx.heads.refresh()
-        await check(self.now(), CheckParams(token))
+        await check(self.now(), CheckParams(token, deep))
 
     async def shown(self) -> MyBag:
         await self.follows()
@@ -336,6 +336,15 @@ async def test_who_buys_or_watches_while_it_sells_again_is_told_that_it_shut(bag
     await check_later(20)
     await bag.work()
     assert len(await told()) == 3
+    # Whom the last alert told of a warning is told of the danger, once.
+    await bag.ctx.pool.execute("UPDATE accounts.alert SET level = 'warn' WHERE account_id <> $1", first)
+    for _ in range(2):
+        await check_later(2, 11)
+        await bag.work()
+    assert (await told())[3:] == [account.id for account in accounts_made]
+    rows = await bag.ctx.pool.fetch("SELECT said, level FROM accounts.alert ORDER BY id DESC LIMIT 2")
+    assert all(": its verdict changed from warn to danger (cannot_sell). " in row["said"] for row in rows)
+    assert {row["level"] for row in rows} == {"danger"}
 
 
 async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None:
@@ -386,13 +395,14 @@ async def test_checks_are_wished_for_within_a_budget_and_none_without_a_node(bag
         assert await wished(deaf) == []
     assert len(await wished(bag.now())) == 3
     await pool.execute("DELETE FROM jobs.job WHERE kind = 'recheck'")
-    await bag.checked(built.tokens["plain"])
+    await bag.checked(built.tokens["plain"], deep="1")
+    await bag.checked(built.tokens["two_pools"])
     assert set(await wished(bag.now())) == {built.tokens[key] for key in keys[1:]}
     row, *_ = await pool.fetch("SELECT payload FROM jobs.job WHERE kind = 'recheck'")
     assert json.loads(row["payload"]) == {"deep": True}
     async with connected(bag.ground.url) as connection:
         known = await connection.fetch("SELECT level FROM accounts.bag_verdict")
-    assert len(known) == 1
+    assert len(known) == 2
 
 
 async def test_what_is_held_stands_with_its_cost_and_what_it_would_bring(bag: Bag) -> None:

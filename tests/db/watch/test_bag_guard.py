@@ -263,11 +263,14 @@ async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
 
 
 async def test_checks_for_what_happens_are_a_minute_apart(ground: AlertGround) -> None:
+    """A check that tests less delays none: it does not see what they look for."""
     await ground.block(buys(ALICE))
     await ground.index.execute(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document) VALUES (to_timestamp($1), $2, 1, '', 'ok', 'ok', '')",
+        " verdict_level, document, deep) VALUES (to_timestamp($1), $3, 1, '', 'ok', 'ok', '', true),"
+        " (to_timestamp($2), $3, 1, '', 'ok', 'ok', '', false)",
         ground.at_s - 20,
+        ground.at_s - 5,
         as_bytes(HIGH),
     )
     await ground.block(sells(DEV))

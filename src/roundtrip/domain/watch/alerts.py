@@ -27,8 +27,8 @@ class Draft:
     """A row before it has an id. ``source_id``: the id of the rule, the follow or the channel; for the bag
     guard, ``bag_guard.guard_source_id``. ``who``: the account's name for the wallet, or the rule's ``who``.
     ``at_s``: when it happened. ``rule``: the canonical text. ``said``: the sentence. ``more``: not a fact,
-    but the number of alerts that got no row. ``block_number`` and the other fields of a fact are None where
-    the row is about none."""
+    but the number of alerts that got no row. ``level``: of a changed
+    verdict. ``block_number`` and the other fields of a fact are None where the row is about none."""
 
     account_id: int
     kind: Kind
@@ -47,6 +47,7 @@ class Draft:
     log_index: int | None = None
     rule: str | None = None
     more: int = 0
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,6 +246,9 @@ def _apply_check(
         # A check that tests less finds less: it revokes nothing.
         return standing, None
     if rank == old_rank:
+        if standing.next_level is not None and _RANK[standing.next_level] > rank and not check.deep:
+            # A check that tests less does not withdraw a worse finding, which waits for another deep check.
+            return standing, None
         return replace(standing, code=check.code, next_level=None, next_at=None), None
     agreed = _agreed_level(standing, check, guard)
     if agreed is None:
@@ -315,16 +318,28 @@ def find_newcomers(
     return list(newest.values())
 
 
-def judge_newcomer(since: datetime, checks: Iterable[StoredLevel]) -> VerdictTurn | None:
-    """The worse verdict to report to a newcomer, who is assumed to know the last check before ``since``.
-    None: there is none. ``checks``: the oldest first."""
-    known = [check for check in checks if check.level in _RANK]
-    start = sum(check.at <= since for check in known) - 1
-    known = known[max(0, start) :]
-    standing = initial_standing(known[0]) if known else None
+class KnownVerdict(NamedTuple):
+    """What a newcomer knows at a moment. ``level``: that of the last alert of the token's verdict, at its
+    check's time; None: there was none, and the last check before ``at`` counts."""
+
+    at: datetime
+    level: str | None = None
+
+
+def judge_newcomer(known: KnownVerdict, checks: Iterable[StoredLevel]) -> VerdictTurn | None:
+    """The worse verdict to report to a newcomer. None: there is none. ``checks``: the oldest first."""
+    ranked = [check for check in checks if check.level in _RANK]
+    later = [check for check in ranked if check.at > known.at]
+    earlier = ranked[: len(ranked) - len(later)]
+    if known.level is None:
+        first = [*earlier[-1:], *later][:1]
+        standing = initial_standing(first[0]) if first else None
+        later = later if earlier else later[1:]
+    else:
+        standing = BagStanding(known.level, "", later[0].policy_version, 0) if later else None
     if standing is None:
         return None
-    _, changes = apply_checks(standing, known[1:])
+    _, changes = apply_checks(standing, later)
     if not changes or _RANK[changes[-1].now.level] <= _RANK[standing.level]:
         return None
     return VerdictTurn(standing.level, standing.code, changes[-1].now)

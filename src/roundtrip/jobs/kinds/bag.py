@@ -15,6 +15,7 @@ from roundtrip.domain.watch.bag_guard import (
     GUARD,
     BagHolding,
     BagStanding,
+    KnownVerdict,
     VerdictTurn,
     apply_checks,
     find_newcomers,
@@ -104,23 +105,19 @@ async def _apply_checks(
 async def _judge_newcomers(
     connection: Connection, newcomers: Sequence[BagHolding], turns: Collection[Address]
 ) -> dict[tuple[int, Address], VerdictTurn]:
-    """The verdicts to report to newcomers alone, by account and token. Left out are those who got an alert
-    since they came, and the tokens of ``turns``: those alert every holder."""
-    told = await bags.read_told(connection, newcomers) if newcomers else set()
-    came = [
-        (holding.account_id, holding.token, holding.since)
-        for holding in newcomers
-        if holding.token not in turns
-        and holding.since is not None
-        and (holding.account_id, holding.token) not in told
-    ]
-    first: dict[Address, datetime] = {}
-    for _, token, since in came:
-        first[token] = min(since, first.get(token, since))
-    checks = await bags.read_newest_checks(connection, first) if first else {}
-    judged = {
-        (account_id, token): judge_newcomer(since, checks.get(token, ())) for account_id, token, since in came
+    """The verdicts to report to newcomers alone, by account and token. Who got an alert since they came knows
+    that. Left out are the tokens of ``turns``: those alert every holder."""
+    told = await bags.read_told(connection, newcomers) if newcomers else {}
+    known = {
+        (one.account_id, one.token): told.get((one.account_id, one.token), KnownVerdict(one.since))
+        for one in newcomers
+        if one.token not in turns and one.since is not None
     }
+    first: dict[Address, datetime] = {}
+    for (_, token), verdict in known.items():
+        first[token] = min(verdict.at, first.get(token, verdict.at))
+    checks = await bags.read_newest_checks(connection, first) if first else {}
+    judged = {key: judge_newcomer(verdict, checks.get(key[1], ())) for key, verdict in known.items()}
     return {key: turn for key, turn in judged.items() if turn is not None}
 
 
@@ -175,6 +172,7 @@ def _draft(account_id: int, held: int | None, token: Address, turn: VerdictTurn,
         ),
         verb=VERB,
         token=token,
+        level=newest.level,
     )
 
 

@@ -712,6 +712,8 @@ CREATE TABLE accounts.alert (
     rule         text,
     said         text        NOT NULL,
     more         int         NOT NULL DEFAULT 0 CHECK (more >= 0),
+    -- Of a changed verdict: the level that was reported.
+    level        text,
     made_at      timestamptz NOT NULL,
     retracted_at timestamptz
 );

@@ -14,17 +14,18 @@ MAX_COUNTED = 10_000
 _ALERT_COLUMNS = (
     "alert.id, alert.account_id, alert.kind, alert.source_id, alert.at_s, alert.said, alert.verb, alert.who,"
     " alert.wallet, alert.token, alert.eth_wei, alert.micro_usd, alert.share_ppm, alert.tx_hash,"
-    " alert.block_number, alert.log_index, alert.rule, alert.more,"
+    " alert.block_number, alert.log_index, alert.rule, alert.more, alert.level,"
     " alert.retracted_at IS NOT NULL AS retracted, token.symbol"
 )
 
 _PUT = """
 INSERT INTO accounts.alert (id, account_id, kind, source_id, verb, who, wallet, token, eth_wei, micro_usd,
-    share_ppm, tx_hash, block_number, log_index, at_s, rule, said, more, made_at)
+    share_ppm, tx_hash, block_number, log_index, at_s, rule, said, more, level, made_at)
 OVERRIDING SYSTEM VALUE
-SELECT given.*, $19 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
+SELECT given.*, $20 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
     $6::text[], $7::bytea[], $8::bytea[], $9::numeric[], $10::numeric[], $11::bigint[], $12::bytea[],
-    $13::int[], $14::int[], $15::int[], $16::text[], $17::text[], $18::int[]) AS given
+    $13::int[], $14::int[], $15::int[], $16::text[], $17::text[], $18::int[],
+    $19::text[]) AS given
 ON CONFLICT DO NOTHING RETURNING id
 """
 
@@ -64,6 +65,7 @@ async def put(connection: Connection, drafts: Sequence[Draft], now: datetime) ->
         [draft.rule for draft in drafts],
         [draft.said for draft in drafts],
         [draft.more for draft in drafts],
+        [draft.level for draft in drafts],
         now,
     )
     kept_ids = set(inserted)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric, TxHash
-from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, StoredLevel
+from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, KnownVerdict, StoredLevel
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_values
 
@@ -423,33 +423,38 @@ def _group_checks(rows: Sequence[tuple[Address, StoredLevel]]) -> dict[Address, 
     return checks
 
 
-async def read_told(connection: Connection, holdings: Sequence[BagHolding]) -> set[tuple[int, Address]]:
-    """Account and token of the holdings whose account got an alert of a verdict after ``since``."""
+async def read_told(
+    connection: Connection, holdings: Sequence[BagHolding]
+) -> dict[tuple[int, Address], KnownVerdict]:
+    """By account and token: the last alert of a verdict that the account got after ``since``."""
     rows = await fetch(
         connection,
-        tuple[int, Address],
-        "SELECT DISTINCT given.account_id, given.token"
+        tuple[int, Address, KnownVerdict],
+        "SELECT given.account_id, given.token, to_timestamp(told.at_s) AS at, told.level"
         " FROM unnest($1::bigint[], $2::bytea[], $3::timestamptz[]) AS given (account_id, token, since)"
-        " JOIN accounts.alert AS alert ON alert.account_id = given.account_id AND alert.token = given.token"
+        " CROSS JOIN LATERAL (SELECT alert.at_s, alert.level FROM accounts.alert AS alert"
+        " WHERE alert.account_id = given.account_id AND alert.token = given.token"
         " AND alert.kind = 'bag_guard' AND alert.verb = 'verdict'"
-        " AND alert.at_s > floor(extract(epoch FROM given.since))::int",
+        " AND alert.at_s > floor(extract(epoch FROM given.since))::int ORDER BY alert.at_s DESC LIMIT 1"
+        ") AS told",
         [holding.account_id for holding in holdings],
         [as_bytes(holding.token) for holding in holdings],
         [holding.since for holding in holdings],
     )
-    return set(rows)
+    return {(account_id, token): known for account_id, token, known in rows}
 
 
 async def checked_at(
     connection: Connection, tokens: Collection[Address], now: datetime
 ) -> dict[Address, datetime]:
-    """The time of each token's last check, by any caller and with any verdict; a token without one is
-    missing, and one whose check is later than ``now`` by more than clocks differ: the clock was set back."""
+    """The time of each token's last deep check, by any caller and with any verdict: one that tests less does
+    not see what only deep checks find. A token without one is missing, and one whose check is later than
+    ``now`` by more than clocks differ: ours was put back."""
     rows = await fetch(
         connection,
         tuple[Address, datetime],
         "SELECT given.token, newest.checked_at FROM unnest($1::bytea[]) AS given (token) CROSS JOIN LATERAL"
-        " (SELECT checked_at FROM facts.evidence WHERE evidence.token = given.token"
+        " (SELECT checked_at FROM facts.evidence WHERE evidence.token = given.token AND deep"
         " ORDER BY id DESC LIMIT 1) AS newest",
         [as_bytes(token) for token in tokens],
     )

@@ -13,6 +13,7 @@ from roundtrip.domain.watch.bag_guard import (
     GUARD,
     BagHolding,
     BagStanding,
+    KnownVerdict,
     PoolMoney,
     StoredLevel,
     VerdictTurn,
@@ -136,7 +137,11 @@ def test_a_check_that_asks_less_takes_nothing_back_but_may_find_worse() -> None:
     assert turned_levels(*shallow, level="danger") == []
     bad = [seen("danger", at_s, deep=False) for at_s in (1, 20)]
     assert turned_levels(*bad) == [("ok", "danger")]
-    assert turned_levels(seen("danger", 1), *[seen("ok", 15, deep=False)], seen("danger", 20)) == []
+    # Nor does one cancel a finding that waits; a deep one does.
+    between = [seen("ok", at_s, deep=False) for at_s in (5, 15)]
+    assert turned_levels(seen("danger", 1), *between, seen("danger", 20)) == [("ok", "danger")]
+    assert turned_levels(seen("danger", 1), seen("ok", 15), seen("danger", 20)) == []
+    assert turned_levels(seen("danger", 1), *between, level="warn") == []
 
 
 @pytest.mark.parametrize("ahead_s", [3600, 86_400])
@@ -278,5 +283,28 @@ def test_newcomers_traded_or_began_to_watch_lately_a_token_whose_standing_is_bad
 def test_a_newcomer_is_told_what_turned_since_the_check_that_it_knows(
     checks: list[StoredLevel], levels: tuple[str, str] | None
 ) -> None:
-    turn = judge_newcomer(START + timedelta(seconds=30), checks)
+    turn = judge_newcomer(KnownVerdict(START + timedelta(seconds=30)), checks)
     assert (None if turn is None else (turn.then_level, turn.now.level)) == levels
+
+
+@pytest.mark.parametrize(
+    ("told", "checks", "turned"),
+    [
+        ("warn", [seen("danger", 31), seen("danger", 50)], True),
+        ("warn", [seen("danger", 20), seen("danger", 50)], False),
+        ("warn", [seen("warn", 40), seen("warn", 60), seen("danger", 70)], False),
+        ("danger", [seen("danger", 40), seen("ok", 60), seen("danger", 70), seen("danger", 90)], False),
+        ("ok", [seen("danger", 40), seen("danger", 60)], True),
+        ("warn", [], False),
+    ],
+)
+def test_a_newcomer_who_was_told_a_level_is_told_of_a_worse_one(
+    told: str, checks: list[StoredLevel], turned: bool
+) -> None:
+    """The checks since: how many went before does not count, so that it is told once."""
+    known_verdict = KnownVerdict(START + timedelta(seconds=30), told)
+    for more in ([], [seen("danger", at_s) for at_s in (100, 120)]):
+        turn = judge_newcomer(known_verdict, [seen("ok", 0), *checks, *more])
+        worse = turned or (bool(more) and told != "danger")
+        expected = (told, "danger") if worse else None
+        assert (None if turn is None else (turn.then_level, turn.now.level)) == expected
