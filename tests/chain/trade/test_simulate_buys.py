@@ -178,6 +178,35 @@ async def test_a_large_good_buy_hides_no_heavy_loss(ctx: Context, built: Built, 
         assert sell_back["roundTripLossBps"] == pytest.approx(6023, abs=50)
 
 
+async def test_a_dear_buy_beside_a_large_good_one_is_no_ok(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    """The thin pool's price moves by a third."""
+    good, dear = built.tokens["plain"], built.tokens["two_pools"]
+    small, *_ = steps_of(wallet, dear, PoolSpec("weth", 10_000), ETH // 10)
+    for beside, result_code in (([], "high_loss"), ([ETH // 2], "high_loss"), ([ETH], "unproven")):
+        large = [steps_of(wallet, good, PoolSpec("weth", 3000), size)[0] for size in beside]
+        result = await simulated(ctx, wallet.address, small, *large)
+        assert result.code == result_code, result.text
+
+
+async def test_what_a_small_token_cost_beside_a_large_one_may_be_unknown(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    """A tenth of an eth more than usual was paid, for one of both."""
+    tokens = (built.tokens["plain"], built.tokens["six_decimals"])
+    large, small = (
+        steps_of(wallet, token, PoolSpec("weth", 3000), size)[0]
+        for token, size in zip(tokens, (ETH, ETH // 100), strict=True)
+    )
+    assert (await simulated(ctx, wallet.address, large, small)).code == "ok"
+    weth = built.contracts["weth"]
+    lost = UnsignedStep(weth, "0xd0e30db0", ETH // 10), transfer(weth, weth, ETH // 10)
+    result = await simulated(ctx, wallet.address, large, small, *lost)
+    assert (result.code, result.level) == ("unproven", "unknown"), result.text
+    assert "simulate each buy alone" in result.text
+
+
 async def test_only_what_was_received_is_sold(ctx: Context, built: Built, wallet: Wallet) -> None:
     token = built.tokens["plain"]
     (step,) = steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10)

@@ -299,21 +299,35 @@ NOT_EVERYWHERE = Missing(
 """The gas may also be used up by other people's pools of the token."""
 
 
-def split_cost(cost_wei: int, prices_wei: Sequence[int | None], backs_wei: Sequence[int]) -> tuple[int, ...]:
-    """Each token's share of what several tokens cost together, in proportion to their prices. ``prices_wei``:
-    what as many of each cost in a buy of its own; None: not known. Tokens without a price share what the
-    prices of the others leave, in proportion to what they bring back (``backs_wei``). A split by what comes
-    back alone would give all of them one loss, and hide a heavy one behind a large good buy."""
-    known_wei = sum(price_wei or 0 for price_wei in prices_wei)
-    if known_wei and None not in prices_wei:
-        return tuple(cost_wei * (price_wei or 0) // known_wei for price_wei in prices_wei)
-    rest_wei = max(0, cost_wei - known_wei)
-    brought_wei = sum(back for back, price in zip(backs_wei, prices_wei, strict=True) if price is None)
-    unpriced_wei = [rest_wei * back // brought_wei if brought_wei else rest_wei for back in backs_wei]
-    return tuple(
-        share if price is None else min(price, cost_wei)
-        for share, price in zip(unpriced_wei, prices_wei, strict=True)
-    )
+def split_cost(
+    cost_wei: int, usual_wei: Sequence[int], sent_wei: int = 0
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Each token's share of what several tokens cost together: in proportion to their usual cost, and the
+    most that it may be, where all that was paid above the usual was paid for this one. ``usual_wei``: what as
+    many of each cost in a buy of its own; ``sent_wei``: the part of the cost that went elsewhere. A split in
+    proportion alone would hide a heavy loss behind a large good buy."""
+    total_wei = sum(usual_wei)
+    if not total_wei:
+        return (cost_wei,) * len(usual_wei), (cost_wei,) * len(usual_wei)
+    even = tuple(cost_wei * usual // total_wei for usual in usual_wei)
+    rest_wei = cost_wei - sent_wei - total_wei
+    if rest_wei <= 0:
+        return even, even
+    return even, tuple(usual + sent_wei * usual // total_wei + rest_wei for usual in usual_wei)
+
+
+COST_UNKNOWN = Missing(
+    "token",
+    "together the tokens cost more than usual, and which of them did is not known: simulate each buy alone",
+)
+
+
+def judge_share(exits: tuple[Exit, Exit], policy: Policy) -> ExitFinding:
+    """The code of a token whose cost is known between two bounds: unproven where the upper one is worse."""
+    least, most = (judge_exit(exit_, policy) for exit_ in exits)
+    if least.code not in WORST_FIRST or most.code in WORST_FIRST[WORST_FIRST.index(least.code) :]:
+        return least
+    return replace(least, code="unproven", loss_bps=None, missing=most.missing or COST_UNKNOWN)
 
 
 def _badness(code: str) -> int:

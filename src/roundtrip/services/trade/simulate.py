@@ -19,12 +19,13 @@ from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decima
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.price import quote_decimals, quote_in_wei
-from roundtrip.domain.check.sales import loss_bps
+from roundtrip.domain.check.sales import Sale, loss_bps
 from roundtrip.domain.check.venue_code import stops_selling
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.check.verdict_text import sell_reason_text
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import (
+    COST_UNKNOWN,
     NOT_EVERYWHERE,
     BalanceChange,
     CallResult,
@@ -34,6 +35,7 @@ from roundtrip.domain.trade.judge import (
     TradeOutcome,
     WalletChanges,
     judge_exit,
+    judge_share,
     judge_trade,
     part_raw,
     split_cost,
@@ -296,8 +298,8 @@ async def _with_tokens_reason(case: WalletCase, full_run: FullRun, result: RunRe
 
 _NOT_LOOKED_AT = Missing("node", "the pools of a token that the calls bring were not read")
 _TOO_MANY_TOKENS = Missing("token", "the calls bring more tokens than one simulation sells")
-_OWN_LIMITS = (_TOO_MANY_TOKENS, TOO_MANY_ASSETS, NOT_EVERYWHERE)
-"""What the limits of one request cause, and no token."""
+_OWN_LIMITS = (_TOO_MANY_TOKENS, TOO_MANY_ASSETS, NOT_EVERYWHERE, COST_UNKNOWN)
+"""What one request for all of it causes, and no token."""
 _DIFFERENT_AS_SENT = Missing("token", "with the wallet's own eth and gas the calls do something else")
 
 
@@ -380,33 +382,39 @@ def _exits(
 ) -> tuple[ExitFinding, ...]:
     """Judges each token with its share of the cost (``split_cost``). ``sent_wei``: the part of the cost that
     goes elsewhere."""
-    policy, shares = case.ctx.policy, [cost_wei] * len(sell_backs)
-    if len(sell_backs) > 1 and cost_wei is not None:
-        prices_wei = [
-            _price_wei(evidence, sell_back.brought.moved.raw, policy)
-            for sell_back, evidence in zip(sell_backs, checks, strict=True)
-        ]
-        backs_wei = [
-            _back_wei(judge_exit(sell_back.exit(0), policy), sell_back, policy) for sell_back in sell_backs
-        ]
-        shares = list(split_cost(cost_wei, prices_wei, backs_wei))
+    policy = case.ctx.policy
+
+    def exit_of(sell_back: SellBackResult, evidence: Evidence, share: int | None) -> Exit:
+        return sell_back.exit(share, evidence, sent_wei * (share or 0) // (cost_wei or 1))
+
+    pairs = list(zip(sell_backs, checks, strict=True))
+    if len(pairs) == 1 or cost_wei is None:
+        return tuple(judge_exit(exit_of(*pair, cost_wei), policy) for pair in pairs)
+    usual_wei = [_usual_wei(*pair, policy) for pair in pairs]
     return tuple(
-        judge_exit(sell_back.exit(share, evidence, sent_wei * (share or 0) // (cost_wei or 1)), policy)
-        for sell_back, share, evidence in zip(sell_backs, shares, checks, strict=True)
+        judge_share((exit_of(*pair, least), exit_of(*pair, most)), policy)
+        for pair, least, most in zip(pairs, *split_cost(cost_wei, usual_wei, sent_wei), strict=True)
     )
 
 
-def _price_wei(check: Evidence, raw: int, policy: Policy) -> int | None:
-    """What the check's own buy paid for as much of the token, with what the token takes of a buy, in the pool
-    that decides; None: it bought none."""
+def _usual_wei(sell_back: SellBackResult, check: Evidence, policy: Policy) -> int:
+    """What as much of the token usually costs: what the check's own buy paid for it, with what the token
+    takes of a buy, in the pool that decides; or what it brings back, with the loss of the check's round trip.
+    The larger counts: a large buy costs more by its impact, and brings that back."""
+    back_wei = _back_wei(judge_exit(sell_back.exit(0), policy), sell_back, policy)
     judgement = judge(check, policy)
-    if judgement.best is None:
-        return None
-    bought = judgement.readings[judgement.best].bought
-    if bought is None or bought.received_raw <= 0:
-        return None
-    quote = check.venues[judgement.best].venue.quote
-    return quote_in_wei(bought.paid_raw * raw // bought.received_raw, quote, check.market)
+    reading = None if judgement.best is None else judgement.readings[judgement.best]
+    if (
+        judgement.best is None
+        or reading is None
+        or reading.bought is None
+        or reading.bought.received_raw <= 0
+    ):
+        return back_wei
+    bought, quote = reading.bought, check.venues[judgement.best].venue.quote
+    raw = bought.paid_raw * sell_back.brought.moved.raw // bought.received_raw
+    lost_bps = min(BPS - 1, max(0, reading.full.loss_bps)) if isinstance(reading.full, Sale) else 0
+    return max(quote_in_wei(raw, quote, check.market) or 0, back_wei * BPS // (BPS - lost_bps))
 
 
 def _back_wei(finding: ExitFinding, sell_back: SellBackResult, policy: Policy) -> int:

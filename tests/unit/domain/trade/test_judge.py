@@ -11,6 +11,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import CellOutcome, CompletedBuy, EnvironmentBuy, ProbeCell, Sold
 from roundtrip.domain.trade.judge import (
+    COST_UNKNOWN,
     LEVELS,
     WORST_FIRST,
     Allowance,
@@ -19,6 +20,7 @@ from roundtrip.domain.trade.judge import (
     WalletChanges,
     code_of_loss,
     judge_exit,
+    judge_share,
     judge_trade,
     level_of,
     split_cost,
@@ -442,18 +444,36 @@ def test_a_trade_with_a_received_token_never_says_that_nothing_came() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prices_wei", "backs_wei", "shares_wei"),
+    ("usual_wei", "sent_wei", "even_wei", "most_wei"),
     [
-        ((10, 100), (4, 99), (10, 100)),
-        ((20, 200), (4, 99), (10, 100)),
-        ((10, None), (4, 99), (10, 100)),
-        ((None, None), (30, 80), (30, 80)),
-        ((None, None), (0, 0), (110, 110)),
-        ((200, None), (4, 99), (110, 0)),
-        ((0, 0), (1, 1), (0, 0)),
+        ((10, 100), 0, (10, 100), (10, 100)),
+        ((20, 200), 0, (10, 100), (10, 100)),
+        ((1, 99), 0, (1, 108), (11, 109)),
+        ((1, 99), 10, (1, 108), (1, 108)),
+        ((50, 0), 0, (110, 0), (110, 60)),
+        ((0, 0), 0, (110, 110), (110, 110)),
     ],
 )
 def test_each_of_several_tokens_has_its_own_share_of_the_cost(
-    prices_wei: tuple[int | None, ...], backs_wei: tuple[int, ...], shares_wei: tuple[int, ...]
+    usual_wei: tuple[int, ...], sent_wei: int, even_wei: tuple[int, ...], most_wei: tuple[int, ...]
 ) -> None:
-    assert split_cost(110, prices_wei, backs_wei) == shares_wei
+    assert split_cost(110, usual_wei, sent_wei) == (even_wei, most_wei)
+
+
+@pytest.mark.parametrize(
+    ("least_bps", "most_bps", "code"),
+    [
+        (60, 60, "ok"),
+        (60, 400, "ok"),
+        (60, 1600, "unproven"),
+        (1600, 6000, "unproven"),
+        (6000, 9000, "heavy_loss"),
+    ],
+)
+def test_a_token_is_unproven_where_it_may_have_cost_what_makes_it_worse(
+    least_bps: int, most_bps: int, code: str
+) -> None:
+    least, most = (received(way(cells=grid(loss_bps))) for loss_bps in (least_bps, most_bps))
+    finding = judge_share((least, most), POLICY)
+    assert finding.code == code
+    assert (finding.missing is COST_UNKNOWN) == (code == "unproven")
