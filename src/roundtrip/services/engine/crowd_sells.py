@@ -143,13 +143,16 @@ def _kept_bps(main: CompletedBuy, until_s: int, policy: Policy) -> int:
 
 def _main_amounts(main: CompletedBuy, sells: MainSells, policy: Policy) -> dict[int, tuple[int, ...]]:
     """What the main wallet asked to sell at each of its moments, by the seconds after its buy: all that it
-    held then, growth included; after that the part that went, where not all did; only a piece, where it could
-    sell only in pieces."""
+    held then, growth included; after that the part that went, where not all did; only a piece of both sizes,
+    where it could sell only in pieces: the small ones may be too small for the token."""
     moments = (policy.later_s, policy.hour_s, policy.day_s)
     held = main.held_later_raw if len(main.held_later_raw) == len(moments) else (main.received_raw,) * 3
     sold = (sells.soon, sells.hour, sells.day)
     if sells.only_pieces:
-        return {at_s: (raw // policy.small_pieces,) for at_s, raw in zip(moments, held, strict=True)}
+        pieces = (policy.small_pieces, policy.pieces)
+        return {
+            at_s: tuple(raw // count for count in pieces) for at_s, raw in zip(moments, held, strict=True)
+        }
     return {
         at_s: (raw, sell.sold_raw) if isinstance(sell, Sale) and sell.share_bps < BPS else (raw,)
         for at_s, raw, sell in zip(moments, held, sold, strict=True)
