@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import asyncpg
 import msgspec
@@ -29,6 +30,9 @@ from roundtrip.services.engine.check_run import run_check
 from roundtrip.services.engine.holder_sells import UNREAD
 from roundtrip.services.engine.token_check import prepare_inputs
 from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.answer_fields import at
+from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet import deploy as chain
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -126,6 +130,24 @@ async def test_at_most_twelve_are_sold_as_and_only_by_deep_checks(indexed: Conte
     assert all(0 < len(holders) <= POLICY.most_holders for holders in drawn)
     plain = await prepare_inputs(indexed, token)
     assert plain.indexed.holders == ()
+
+
+async def test_where_holders_were_caught_lately_every_check_asks_them(indexed: Context) -> None:
+    """Until they sell again: then a plain check asks none."""
+    token = await most_held(indexed)
+    await indexed.pool.execute("DELETE FROM facts.evidence WHERE token = $1", as_bytes(token))
+    for age_s, is_caught in ((POLICY.recalled_s + 60, False), (60, True)):
+        caught = KeptEvidence(
+            at(indexed.now_s()) - timedelta(seconds=age_s), 1, POLICY.version, "cannot_sell", "danger", b"",
+            deep=True, holders=2,
+        )  # fmt: skip
+        async with indexed.pool.acquire() as connection:
+            await evidence_store.keep(connection, token, caught)
+        plain = await prepare_inputs(indexed, token)
+        assert (plain.deep, bool(plain.indexed.holders)) == (is_caught, is_caught)
+    answer = (await check(indexed, CheckParams(token))).answer
+    assert "real holders can sell it as a new wallet can." in answer.verdict.text
+    assert not (await prepare_inputs(indexed, token)).deep
 
 
 async def test_a_plain_check_and_one_without_an_index_ask_no_holder(indexed: Context, built: Built) -> None:

@@ -116,7 +116,7 @@ async def _check_once(
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     made = UseCaseAnswer(
         _add_scam_marks(answer, evidence, scam_marks),
-        ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, run.inputs.deep),
+        ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, asked.deep),
         counted=not node_fault,
         meter=meter,
         block=run.inputs.head.block.number,

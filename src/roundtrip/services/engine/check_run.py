@@ -53,17 +53,22 @@ async def run_check(
     bought = await run_buy_round(means, inputs, meter)
     note_step("Buys simulated")
     on_round("sell round")
-    selling, reading = Meter(), Meter()
-    evidence, deep_inputs = await at_once(try_sells(bought, selling), read_deep_inputs(bought, reading))
-    meter.add(selling, reading)
-    note_step("Sells simulated: soon, after an hour, after a day")
-    if deep_inputs is not None:
-        evidence = await run_deep_round(bought, evidence, deep_inputs, meter, note_step)
+    evidence = await try_sells(bought, meter, note_step)
     return CheckResult(inputs, bought, evidence, judge(evidence, means.policy))
 
 
-async def try_sells(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    """The evidence of all rounds: runs the sell round, and the isolation round after it. Where the node
-    fails, the cells are Missing."""
-    sold = await run_sell_round(bought, meter)
-    return await run_isolation_round(bought, sold)
+async def try_sells(bought: BuyRoundResult, meter: Meter, note_step: NoteStep = ignore_step) -> Evidence:
+    """The evidence of all rounds: runs the sell round, the isolation round, and in a deep check the deep
+    round. Where the node fails, the cells are Missing."""
+    selling, reading = Meter(), Meter()
+    evidence: Evidence
+    evidence, deep_inputs = await at_once(_try_rounds(bought, selling), read_deep_inputs(bought, reading))
+    meter.add(selling, reading)
+    note_step("Sells simulated: soon, after an hour, after a day")
+    if deep_inputs is None:
+        return evidence
+    return await run_deep_round(bought, evidence, deep_inputs, meter, note_step)
+
+
+async def _try_rounds(bought: BuyRoundResult, meter: Meter) -> Evidence:
+    return await run_isolation_round(bought, await run_sell_round(bought, meter))

@@ -94,6 +94,8 @@ async def prepare_inputs(
     numbers = range(MAIN_WALLET, sum(ctx.policy.crowd_counts) + 1)
     recalled = () if index is None else tuple(kept for kept in index.recalled if kept.number in numbers)
     known = known_venues(ctx, token, index)
+    # What only real holders meet must not come and go with what a caller asks for.
+    deep = deep or (index is not None and index.caught)
     return CheckInputs(
         head,
         token,
@@ -109,9 +111,10 @@ async def prepare_inputs(
 
 async def read_index(ctx: Context, token: Address, seed: bytes, holders: bool) -> TokenIndex | None:
     """What the index knows of the token, in one snapshot. ``holders``: also wallets that hold it, some of
-    them drawn by ``seed`` (32 bytes). None where the database does not answer in time."""
+    them drawn by ``seed`` (32 bytes); else only where real holders were found caught lately. None where the
+    database does not answer in time."""
     left_out = BURN_ADDRESSES | ctx.contracts.all_addresses()
-    draw = HolderDraw(ctx.policy.most_holders, seed, left_out) if holders else None
+    draw = HolderDraw(ctx.policy.most_holders, seed, left_out, only_caught=not holders)
     since = at(ctx.now_s()) - timedelta(seconds=ctx.policy.recalled_s)
     return await read_token_index(ctx.pool, token, ctx.index_patience_s, since, draw)
 

@@ -281,6 +281,9 @@ async def _run_as_sent(
     outcome = judge_trade(result, exits, changes, case.ctx.policy, _known_spenders(case, result))
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
+    if evidence is not None and judge(evidence, case.ctx.policy).verdict.code == "cannot_sell":
+        # Such as real holders of it, whose fate no sell of this wallet shows.
+        outcome = replace(outcome, warned=True)
     return _JudgedCalls(outcome, result, evidence=evidence, tokens=max(1, len(exits)))
 
 

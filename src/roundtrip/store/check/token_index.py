@@ -17,7 +17,7 @@ from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWal
 from roundtrip.domain.market.profit import DUST
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.server.connections import DATABASE_FAULTS
-from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_values
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_values
 
 MAX_RECALLED = 64
 """Recalled wallets that a check reads, the newest first."""
@@ -134,18 +134,28 @@ T = TypeVar("T")
 
 class HolderDraw(NamedTuple):
     """Which holders are read: at most ``limit`` wallets, none of ``without``, drawn with ``seed`` (32
-    bytes)."""
+    bytes). ``only_caught``: only where the newest check that tried real holders found danger."""
 
     limit: int
     seed: bytes
     without: Collection[Address]
+    only_caught: bool = False
+
+
+_CAUGHT = """
+SELECT verdict_level = 'danger' FROM (
+    SELECT checked_at, verdict_level, holders, ends_at FROM facts.evidence WHERE token = $1 AND deep
+    ORDER BY id DESC LIMIT 100
+) AS newest WHERE checked_at >= $2 AND holders > 0 LIMIT 1
+"""
 
 
 async def read_token_index(
     pool: asyncpg.Pool, token: Address, patience_s: float, since: datetime, holders: HolderDraw | None = None
 ) -> TokenIndex | None:
-    """One snapshot of the index. ``since``: wallets recalled before that are not read. ``holders`` None: no
-    holder is read. Returns None where the database is unavailable or takes longer than ``patience_s``."""
+    """One snapshot of the index. ``since``: wallets recalled, and checks made, before that do not count.
+    ``holders`` None: no holder is read. Returns None where the database is unavailable or takes longer than
+    ``patience_s``."""
     try:
         return await _run_within(patience_s, _read_snapshot(pool, token, since, holders))
     except DATABASE_FAULTS:
@@ -202,6 +212,9 @@ async def _read_snapshot(
         if token_id is not None and synced is not None:
             pools = await cursor.pools_of(connection, token_id, MAX_VENUES_A_TOKEN + 1)
             others = await cursor.pools_no_check_trades(connection, token_id, MAX_OTHERS_COUNTED)
+        caught = bool(await fetch_optional(connection, bool, _CAUGHT, as_bytes(token), since))
+        if holders is not None and holders.only_caught and not caught:
+            holders = None
         if token_id is not None:
             facts = await _read_facts(connection, token, token_id, holders)
         recalled = await read_recalled_wallets(connection, token, since)
@@ -212,6 +225,7 @@ async def _read_snapshot(
             tuple(others),
             facts,
             tuple(recalled),
+            caught,
         )
 
 
