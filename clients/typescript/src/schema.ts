@@ -1186,7 +1186,7 @@ export interface components {
             /** @description Version of the rules that judged the evidence. */
             readonly policyVersion: string;
             /**
-             * @description How the node counts in simulations.
+             * @description Kind of node: it decides block numbers, tips and gas in simulations.
              * @enum {string}
              */
             readonly dialect: "anvil" | "geth" | "nitro";
@@ -1606,7 +1606,7 @@ export interface components {
          */
         readonly TradeAnswer: {
             /**
-             * @description simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and the curve's verified formula for the sell. pool_quote: quoted both ways through the pool.
+             * @description simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and the curve's verified formula for the sell. pool_quote: never used.
              * @enum {string}
              */
             readonly method: "curve_math" | "pool_quote" | "simulated_trade";
@@ -1926,7 +1926,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2094,7 +2094,7 @@ export interface operations {
                     readonly "text/plain": string;
                 };
             };
-            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not a JSON object. */
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not valid JSON, or has too many brackets. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2110,7 +2110,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2808,7 +2808,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -2964,7 +2964,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3216,7 +3216,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3450,7 +3450,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3601,7 +3601,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3765,7 +3765,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Simulation"];
                 };
             };
-            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not a JSON object. */
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not valid JSON, or has too many brackets. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3781,7 +3781,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3960,7 +3960,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PreparedTrade"];
                 };
             };
-            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not a JSON object. */
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not valid JSON, or has too many brackets. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -3976,7 +3976,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4195,7 +4195,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PreparedTrade"];
                 };
             };
-            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not a JSON object. */
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not valid JSON, or has too many brackets. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4211,7 +4211,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4365,7 +4365,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["TextToSign"];
                 };
             };
-            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not a JSON object. */
+            /** @description The request is not valid. bad_address: not an address of 0x and 40 hex digits. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not valid JSON, or has too many brackets. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4490,7 +4490,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4602,7 +4602,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["KeyMade"];
                 };
             };
-            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not a JSON object. */
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not valid JSON, or has too many brackets. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4775,7 +4775,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -4923,7 +4923,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -5027,7 +5027,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Redeemed"];
                 };
             };
-            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not a JSON object. */
+            /** @description The request is not valid. bad_input: a parameter is missing, unknown or wrong; the message names it. bad_json: the body is not valid JSON, or has too many brackets. */
             readonly 400: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -5043,7 +5043,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];
@@ -5224,7 +5224,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live. key_needed: the operation needs a key. */
+            /** @description The key or the signature is not valid, or a key is needed. bad_key: the key is not live, or the request has two different keys. key_needed: the operation needs a key. */
             readonly 401: {
                 headers: {
                     readonly "x-ratelimit-limit": components["headers"]["x-ratelimit-limit"];

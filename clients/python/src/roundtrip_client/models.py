@@ -943,7 +943,7 @@ class TradeAnswer(Struct, kw_only=True):
     """The simulated round trip."""
 
     method: Literal['curve_math', 'pool_quote', 'simulated_trade']
-    """simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and the curve's verified formula for the sell. pool_quote: quoted both ways through the pool."""
+    """simulated_trade: a simulated buy and sell. curve_math: a simulated buy, and the curve's verified formula for the sell. pool_quote: never used."""
 
     paid: PaidAnswer
     """What the buy paid."""
@@ -1382,7 +1382,7 @@ class Proof(Struct, kw_only=True):
     """Version of the rules that judged the evidence."""
 
     dialect: Literal['anvil', 'geth', 'nitro']
-    """How the node counts in simulations."""
+    """Kind of node: it decides block numbers, tips and gas in simulations."""
 
     data_fee_wei: int = field(name='dataFeeWei')
     """What the chain charged for the data of a call without any, in wei, by which gas limits were raised; 0: nothing."""
