@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import NamedTuple, Protocol
 
-import msgspec
-
 from roundtrip.domain.base.events import CurveTraded, Event, Swapped
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts, Quote, Venue, VenueKind
@@ -64,7 +62,7 @@ def quote_name(address: Address, contracts: Contracts) -> Quote:
     return names.get(address, address)
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(NamedTuple):
     """One call that a wallet makes. ``data``: ``0x`` hex; ``value_wei``: the eth sent with it."""
 
     to: Address

@@ -99,6 +99,19 @@ class Bag:
         await self.ctx.heads.refresh()
         await check(self.now(), CheckParams(token, deep))
 
+    async def check_later(self, token: str, *more_s: int) -> None:
+        """Checks the token so much later, again and again."""
+        for added_s in more_s:
+            self.later_s += added_s
+            await check(self.now(), CheckParams(token))
+
+    async def told(self) -> list[int]:
+        """The accounts that were alerted of a verdict, in order."""
+        rows = await self.ctx.pool.fetch(
+            "SELECT account_id FROM accounts.alert WHERE verb = 'verdict' ORDER BY id"
+        )
+        return [row["account_id"] for row in rows]
+
     async def shown(self) -> MyBag:
         await self.follows()
         return (await bag_of(self.ctx, Address(self.wallet.address), self._values)).answer
@@ -288,17 +301,6 @@ async def test_who_buys_or_watches_while_it_sells_again_is_told_that_it_shut(bag
         bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", not is_shut)))
         await bag.ctx.heads.refresh()
 
-    async def check_later(*more_s: int) -> None:
-        for added_s in more_s:
-            bag.later_s += added_s
-            await check(bag.now(), CheckParams(token))
-
-    async def told() -> list[int]:
-        rows = await bag.ctx.pool.fetch(
-            "SELECT account_id FROM accounts.alert WHERE verb = 'verdict' ORDER BY id"
-        )
-        return [row["account_id"] for row in rows]
-
     accounts_made = []
     async with bag.ctx.pool.acquire() as connection, connection.transaction():
         for address in (other.address, "0x" + "ab" * 20):
@@ -313,12 +315,12 @@ async def test_who_buys_or_watches_while_it_sells_again_is_told_that_it_shut(bag
     await bag.checked(token)
     assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
     await shut(True)
-    await check_later(2, 11)
+    await bag.check_later(token, 2, 11)
     await bag.work()
     first = bag.account.id
-    assert await told() == [first]
+    assert await bag.told() == [first]
     await shut(False)
-    await check_later(2)
+    await bag.check_later(token, 2)
     assert other.buy(token, "weth", 3000, ETH // 10)
     await watch_token(bag.now(), WalletParams(token), accounts_made[1])
     await bag.follows()
@@ -330,18 +332,18 @@ async def test_who_buys_or_watches_while_it_sells_again_is_told_that_it_shut(bag
         int(bag.now().now_s()) + 1,
     )
     await shut(True)
-    await check_later(2, 11)
+    await bag.check_later(token, 2, 11)
     await bag.work()
-    assert await told() == [first, *(account.id for account in accounts_made)]
-    await check_later(20)
+    assert await bag.told() == [first, *(account.id for account in accounts_made)]
+    await bag.check_later(token, 20)
     await bag.work()
-    assert len(await told()) == 3
+    assert len(await bag.told()) == 3
     # Whom the last alert told of a warning is told of the danger, once.
     await bag.ctx.pool.execute("UPDATE accounts.alert SET level = 'warn' WHERE account_id <> $1", first)
     for _ in range(2):
-        await check_later(2, 11)
+        await bag.check_later(token, 2, 11)
         await bag.work()
-    assert (await told())[3:] == [account.id for account in accounts_made]
+    assert (await bag.told())[3:] == [account.id for account in accounts_made]
     rows = await bag.ctx.pool.fetch("SELECT said, level FROM accounts.alert ORDER BY id DESC LIMIT 2")
     assert all(": its verdict changed from warn to danger (cannot_sell). " in row["said"] for row in rows)
     assert {row["level"] for row in rows} == {"danger"}

@@ -117,11 +117,11 @@ def test_the_league_has_one_row_a_line() -> None:
         "all", MONDAY_S, LeagueCounts(1005, 2), (won, lost, lost, lost), (won,), tokens
     ).split("\n")
     assert lines[:6] == [
-        "Practice league of mites, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday:",
+        "Practice league of accounts, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday:",
         f'1. mite-2222 (agent "Bot 7"): profit 0.3291 eth, 3 sells, 3 won, best "JOFAL" ({TOKEN}) 0.1 eth',
         "2. mite-3333: loss 0.1 eth, 1,234 sells, 0 won",
         "3. mite-3333: loss 0.1 eth, 1,234 sells, 0 won",
         "1,002 more entries.",
-        "2 mites have fewer than 3 sells that count.",
+        "2 accounts have fewer than 3 sells that count.",
     ]
     assert lines[-2:] == ["Last week:", '1. mite-2222 (agent "Bot 7"): profit 0.3291 eth']
