@@ -225,6 +225,15 @@ async def test_liquidity_that_leaves_is_told_to_whoever_holds(bag: Bag) -> None:
     changes = (await bag.row(token)).changes
     assert changes.liquidity_left_bps == pytest.approx(5200, abs=2)
     assert changes.deployer is None
+    # A pool that is older than what is kept of changes may have more.
+    await bag.ctx.pool.execute(
+        "INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing,"
+        " block_number, log_index, at_s) SELECT decode(repeat('0d', 20), 'hex'), kind, token_id, quote_id,"
+        " in_money_from, 100, 1, block_number, log_index, 0 FROM facts.pool JOIN facts.address AS token"
+        " ON token.id = token_id WHERE token.address = $1",
+        bytes.fromhex(token[2:]),
+    )
+    assert (await bag.row(token)).changes.liquidity_left_bps is None
 
 
 async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> None:

@@ -14,7 +14,7 @@ from roundtrip.venues.base import Contracts
 @dataclass(frozen=True, slots=True)
 class WalletToken:
     """The wallet's balance of one token, in base units, and the token's decimals and supply where these were
-    requested; None where it could not be read."""
+    requested; None where it could not be read, or is no possible value."""
 
     amount_raw: int | None = None
     decimals: int | None = None

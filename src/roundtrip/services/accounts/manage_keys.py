@@ -245,8 +245,8 @@ async def own_usage(ctx: Context, params: Nothing, account: Account) -> UseCaseA
 
 
 async def _check_session(connection: Connection, account: Account, session: str, now: datetime) -> int:
-    """The id of the caller's session. Only a session can end keys and sessions: a leaked key cannot. Raises
-    CallerFault (bad_key)."""
+    """The id of the caller's session. Only a session can end sessions; a key can revoke keys
+    (``revoke_key``). Raises CallerFault (bad_key)."""
     hashed = keys.hash_of(session) if keys.is_session(session) else b""
     session_id = await accounts_store.session_id(connection, account.id, hashed, now)
     if session_id is None:

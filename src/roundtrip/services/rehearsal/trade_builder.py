@@ -37,8 +37,8 @@ DECIMALS: Mapping[Pays, int] = {"eth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """A wallet's eth, its balance of the asset that it pays with, and its allowances: the amount, and the
-    second in which it expires."""
+    """A wallet's eth, its balance of the token (of a sell) or of usdg (of a buy), and its allowances: the
+    amount, and the second in which it expires."""
 
     eth_wei: int
     asset_raw: int
@@ -105,7 +105,8 @@ def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:
 class TradeBuilder:
     """A trade of one token by one wallet, with the data of both. ``second_route``: a sell in a v3 pool is
     written through Permit2 and the Universal Router, because the usual router is refused. ``shrinks``: a sell
-    of all is of what the wallet still holds at the deadline, which is less than it holds now."""
+    of all is of what the wallet still holds at the deadline, which is less than it holds now. ``fund``: it
+    runs as if the wallet held plenty of eth."""
 
     ctx: Context
     head: ChainHead

@@ -98,7 +98,8 @@ async def is_newest(ctx: Context, number: int) -> bool:
 
 async def read_from_replica(ctx: Context, run: Callable[[Context], Awaitable[A]]) -> A:
     """Returns what ``run`` returns, and raises as it does. All its reads of the index are of one replica. It
-    runs again on the primary if the replica failed meanwhile, even where it made do with less."""
+    runs again on the primary if the replica failed meanwhile, also where ``run`` caught the replica's error
+    and answered with less."""
     loan = ctx.replicas.lend()
     if loan is None:
         return await run(ctx)

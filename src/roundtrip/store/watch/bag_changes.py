@@ -25,9 +25,10 @@ from roundtrip.venues.base import Contracts
 @dataclass(frozen=True, slots=True)
 class BagToken:
     """A token that a wallet holds by the index. ``held_raw``: what it bought and has not sold; 0 of a token
-    it only received. ``cost_wei``: what that cost. ``realised_wei``: what all its sales have brought over
-    their cost. None: the worth of some trade is unknown. ``number``, ``at_s``: block and time of the first
-    buy of the open round (``domain/market/profit.py``), or of the first transfer that is kept."""
+    of which it holds nothing that it bought. ``cost_wei``: what that cost. ``realised_wei``: what all its
+    sales have brought over their cost. None: the worth of some trade is unknown. ``number``, ``at_s``: block
+    and time of the first buy of the open round (``domain/market/profit.py``), or of the first transfer that
+    is kept."""
 
     token_id: int
     held_raw: Numeric
@@ -74,8 +75,8 @@ WHERE NOT EXISTS (
 
 
 async def list_held(connection: Connection, wallet_id: int, limit: int) -> list[BagToken]:
-    """The newest ``limit`` tokens that a wallet bought; where there is room, after them launchpad tokens that
-    it only received, within the days for which transfers are kept."""
+    """The newest ``limit`` tokens that a wallet bought; where there is room, after them launchpad tokens
+    of which it holds nothing that it bought, within the days for which transfers are kept."""
     tokens = await fetch(connection, BagToken, _HELD, wallet_id, limit)
     if len(tokens) < limit:
         tokens += await fetch(connection, BagToken, _GIVEN, wallet_id, limit - len(tokens))
@@ -146,6 +147,12 @@ CROSS JOIN LATERAL (
         LIMIT $8 + 1
     ) AS changes
 ) AS sums
+WHERE NOT EXISTS (
+    SELECT FROM (
+        SELECT pool.block_number, pool.at_s FROM facts.pool AS pool
+        WHERE pool.token_id = given.token_id AND pool.in_money_from IS NOT NULL ORDER BY pool.id LIMIT $6
+    ) AS oldest WHERE oldest.block_number < $4 OR oldest.at_s <= $5
+)
 """
 
 
@@ -153,7 +160,8 @@ async def liquidity_left(
     connection: Connection, bought: Sequence[BagToken], start_number: int, now_s: int
 ) -> dict[int, LiquidityLeft]:
     """What is gone of each token's main pool, by token; a token is left out where a change of its liquidity
-    is unknown. ``start_number``: the index's first block; ``now_s``: the time of its last."""
+    is unknown, such as of a pool that is older than the rows that are kept. ``start_number``: the index's
+    first block; ``now_s``: the time of its last."""
     rows = await fetch(
         connection,
         tuple[int, int, Numeric, Numeric],
