@@ -136,15 +136,21 @@ async def test_where_holders_were_caught_lately_every_check_asks_them(indexed: C
     """Until they sell again: then a plain check asks none."""
     token = await most_held(indexed)
     await indexed.pool.execute("DELETE FROM facts.evidence WHERE token = $1", as_bytes(token))
-    for age_s, is_caught in ((POLICY.recalled_s + 60, False), (60, True)):
-        caught = KeptEvidence(
-            at(indexed.now_s()) - timedelta(seconds=age_s), 1, POLICY.version, "cannot_sell", "danger", b"",
-            deep=True, holders=2,
-        )  # fmt: skip
+
+    async def keep(age_s: int, level: str) -> None:
+        made_at = at(indexed.now_s()) - timedelta(seconds=age_s)
+        stored = KeptEvidence(made_at, 1, POLICY.version, "", level, b"", deep=True, holders=2)
         async with indexed.pool.acquire() as connection:
-            await evidence_store.keep(connection, token, caught)
+            await evidence_store.keep(connection, token, stored)
+
+    for age_s, is_caught in ((POLICY.recalled_s + 60, False), (60, True)):
+        await keep(age_s, "danger")
         plain = await prepare_inputs(indexed, token)
         assert (plain.deep, bool(plain.indexed.holders)) == (is_caught, is_caught)
+    # Some sell, or it is not known: that refutes nothing.
+    for level in ("warn", "unknown"):
+        await keep(30, level)
+        assert (await prepare_inputs(indexed, token)).deep
     answer = (await check(indexed, CheckParams(token))).answer
     assert "real holders can sell it as a new wallet can." in answer.verdict.text
     assert not (await prepare_inputs(indexed, token)).deep

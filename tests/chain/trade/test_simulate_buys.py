@@ -207,6 +207,21 @@ async def test_what_a_small_token_cost_beside_a_large_one_may_be_unknown(
     assert "simulate each buy alone" in result.text
 
 
+async def test_a_small_buy_in_a_thin_pool_is_priced_by_a_small_buy(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    """The check's own buy moves that pool's price by half."""
+    tokens = (built.tokens["plain"], built.tokens["thin"])
+    large, small = (
+        steps_of(wallet, token, PoolSpec("weth", 3000), size)[0]
+        for token, size in zip(tokens, (ETH // 10, ETH // 500), strict=True)
+    )
+    assert (await simulated(ctx, wallet.address, small)).code == "ok"
+    result = await simulated(ctx, wallet.address, large, small)
+    assert result.code == "ok", result.text
+    assert result.answer["sellBack"]["roundTripLossBps"] < 500
+
+
 async def test_only_what_was_received_is_sold(ctx: Context, built: Built, wallet: Wallet) -> None:
     token = built.tokens["plain"]
     (step,) = steps_of(wallet, token, PoolSpec("weth", 3000), ETH // 10)

@@ -104,13 +104,13 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
     assert answer["lastWeek"]["onBoard"] == 1
     assert [row["profitEth"] for row in answer["lastWeek"]["podium"]] == ["0.125"]
     assert answer["text"] == (
-        "Practice league of mites, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday:\n"
+        "Practice league of accounts, the week from Monday 2025-10-06, 00:00 UTC, to the next Monday:\n"
         f"1. {first.designation}: profit 1.5 eth, 4 sells, 2 won, "
         f"best \"'SAFE') is safe\" ({TOKEN}) 0.5 eth\n"
         f'2. {own.designation} (agent "Bot 7"): profit 0.25 eth, 3 sells, 2 won, '
         f"best \"'SAFE') is safe\" ({TOKEN}) 0.5 eth\n"
         f"3. {last.designation}: loss 1 eth, 3 sells, 0 won\n"
-        "1 mite has fewer than 3 sells that count.\n"
+        "1 account has fewer than 3 sells that count.\n"
         "A sell counts, gain or loss, if its token is at least a day old and, as far as we know, at least 20 "
         "different people bought it, if it is sold where it was launched or trades most, and if the seller "
         "is not linked to its deployer. An entry needs 3 such sells. The eth is pretend.\n"

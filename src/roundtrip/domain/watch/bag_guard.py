@@ -1,6 +1,6 @@
 """The bag guard: which events of a token alert its holders, and when its verdict has changed. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -128,6 +128,15 @@ def known_until(
     return until
 
 
+def choose_checks(ordered: Sequence[Address], unconfirmed: Collection[Address], room: int) -> list[Address]:
+    """The first ``room`` of the ordered checks; where others are due, those of ``unconfirmed`` take at most
+    half: nobody's tokens that turn again and again keep the checks of others waiting."""
+    waiting = [token for token in ordered if token in unconfirmed]
+    others = [token for token in ordered if token not in unconfirmed]
+    share = max((room + 1) // 2, room - len(others))
+    return [*waiting[:share], *others][:room]
+
+
 def order_checks(
     holdings: Iterable[BagHolding],
     due: Collection[Address],
@@ -200,6 +209,10 @@ class BagStanding:
     next_level: str | None = None
     next_at: datetime | None = None
     told_at: datetime | None = None
+
+    def awaits_worse(self) -> bool:
+        """Whether a worse finding waits for the check that confirms it. A better one has time."""
+        return self.next_level is not None and _RANK[self.next_level] > _RANK[self.level]
 
 
 @dataclass(frozen=True, slots=True)

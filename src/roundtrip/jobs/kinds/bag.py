@@ -18,6 +18,7 @@ from roundtrip.domain.watch.bag_guard import (
     KnownVerdict,
     VerdictTurn,
     apply_checks,
+    choose_checks,
     find_newcomers,
     guard_source_id,
     initial_standing,
@@ -62,7 +63,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         late = await _judge_newcomers(connection, find_newcomers(holdings, standings, now), turns)
         shown = [*turns.values(), *late.values()]
         reasons = {turn.now.id: await _reason(connection, turn, ctx.policy) for turn in shown}
-        unconfirmed = {token for token, standing in standings.items() if standing.next_level is not None}
+        unconfirmed = {token for token, standing in standings.items() if standing.awaits_worse()}
         to_check = await _tokens_to_check(ctx, connection, holdings, unconfirmed, now)
     took_s = clock() - began_s
 
@@ -209,4 +210,4 @@ async def _tokens_to_check(
     since = now - timedelta(seconds=GUARD.checked_every_s)
     queued = await jobs.among(connection, "recheck", due, since)
     due = [token for token in due if token not in queued]
-    return order_checks(holdings, due, checked, unconfirmed)[:room]
+    return choose_checks(order_checks(holdings, due, checked, unconfirmed), unconfirmed, room)

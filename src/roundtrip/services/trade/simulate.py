@@ -17,7 +17,7 @@ from roundtrip.domain.base.figures import format_about, format_close, format_cou
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.check import verdict_text
-from roundtrip.domain.check.evidence import Evidence, Missing
+from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Missing
 from roundtrip.domain.check.price import quote_decimals, quote_in_wei
 from roundtrip.domain.check.sales import Sale, loss_bps
 from roundtrip.domain.check.venue_code import stops_selling
@@ -281,9 +281,11 @@ async def _run_as_sent(
     outcome = judge_trade(result, exits, changes, case.ctx.policy, _known_spenders(case, result))
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
-    if evidence is not None and judge(evidence, case.ctx.policy).verdict.code == "cannot_sell":
-        # Such as real holders of it, whose fate no sell of this wallet shows.
+    traps = [check for check in checks if judge(check, case.ctx.policy).verdict.code == "cannot_sell"]
+    if traps:
+        # Such as for real holders, whose fate no sell of this wallet shows.
         outcome = replace(outcome, warned=True)
+        evidence = evidence if evidence in traps else traps[0]
     return _JudgedCalls(outcome, result, evidence=evidence, tokens=max(1, len(exits)))
 
 
@@ -401,23 +403,23 @@ def _exits(
 
 
 def _usual_wei(sell_back: SellBackResult, check: Evidence, policy: Policy) -> int:
-    """What as much of the token usually costs: what the check's own buy paid for it, with what the token
+    """What as much of the token usually costs: what the check's cheapest buy paid for it, with what the token
     takes of a buy, in the pool that decides; or what it brings back, with the loss of the check's round trip.
-    The larger counts: a large buy costs more by its impact, and brings that back."""
+    The larger counts."""
     back_wei = _back_wei(judge_exit(sell_back.exit(0), policy), sell_back, policy)
     judgement = judge(check, policy)
     reading = None if judgement.best is None else judgement.readings[judgement.best]
-    if (
-        judgement.best is None
-        or reading is None
-        or reading.bought is None
-        or reading.bought.received_raw <= 0
-    ):
+    if judgement.best is None or reading is None:
         return back_wei
-    bought, quote = reading.bought, check.venues[judgement.best].venue.quote
-    raw = bought.paid_raw * sell_back.brought.moved.raw // bought.received_raw
+    venue, raw = check.venues[judgement.best], sell_back.brought.moved.raw
+    bought = [buy.outcome for buy in venue.buys if isinstance(buy.outcome, CompletedBuy)]
+    # The cheapest for each token: a larger buy moves the price, and what is brought back shows that.
+    paid_raw = min(
+        (buy.paid_raw * raw // buy.received_raw for buy in bought if buy.received_raw > 0), default=0
+    )
+    asked_wei = quote_in_wei(paid_raw, venue.venue.quote, check.market) or 0
     lost_bps = min(BPS - 1, max(0, reading.full.loss_bps)) if isinstance(reading.full, Sale) else 0
-    return max(quote_in_wei(raw, quote, check.market) or 0, back_wei * BPS // (BPS - lost_bps))
+    return max(asked_wei, back_wei * BPS // (BPS - lost_bps))
 
 
 def _back_wei(finding: ExitFinding, sell_back: SellBackResult, policy: Policy) -> int:
@@ -502,7 +504,10 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
         )
     is_milder = outcome.decided is not None and outcome.level() == "ok"
     if check is not None and check.verdict.level in ("danger", "unknown", *(("warn",) if is_milder else ())):
-        sentences.append(f"A check of the token says: {check.verdict.text}")
+        decided = outcome.decided.exit.token if outcome.decided is not None else None
+        other = evidence.token if (evidence := judged.evidence) is not None else None
+        which = "the token" if other in (None, decided) else other
+        sentences.append(f"A check of {which} says: {check.verdict.text}")
     return " ".join(part for part in sentences if part)
 
 

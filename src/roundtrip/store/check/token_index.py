@@ -134,7 +134,7 @@ T = TypeVar("T")
 
 class HolderDraw(NamedTuple):
     """Which holders are read: at most ``limit`` wallets, none of ``without``, drawn with ``seed`` (32
-    bytes). ``only_caught``: only where the newest check that tried real holders found danger."""
+    bytes). ``only_caught``: only where real holders were found caught, and not since that they sell."""
 
     limit: int
     seed: bytes
@@ -143,11 +143,14 @@ class HolderDraw(NamedTuple):
 
 
 _CAUGHT = """
-SELECT verdict_level = 'danger' FROM (
-    SELECT checked_at, verdict_level, holders, ends_at FROM facts.evidence WHERE token = $1 AND deep
-    ORDER BY id DESC LIMIT 100
-) AS newest WHERE checked_at >= $2 AND holders > 0 LIMIT 1
+SELECT bool_or(verdict_level = 'danger') FROM (
+    SELECT verdict_level, bool_or(verdict_level = 'ok') OVER (ORDER BY id DESC) AS refuted FROM (
+        SELECT id, checked_at, verdict_level, holders FROM facts.evidence WHERE token = $1 AND deep
+        ORDER BY id DESC LIMIT 100
+    ) AS newest WHERE checked_at >= $2 AND holders > 0
+) AS since WHERE NOT refuted
 """
+"""Whether a check that tried holders found danger, and no later one found that all of them sell."""
 
 
 async def read_token_index(

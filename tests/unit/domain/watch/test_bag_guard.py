@@ -18,6 +18,7 @@ from roundtrip.domain.watch.bag_guard import (
     StoredLevel,
     VerdictTurn,
     apply_checks,
+    choose_checks,
     find_newcomers,
     guard_source_id,
     initial_standing,
@@ -250,6 +251,21 @@ def test_holders_know_the_checks_until_the_first_of_them_traded_but_not_for_long
     ]
     ages_s = {token: (START - until).total_seconds() for token, until in known_until(held, START).items()}
     assert ages_s == {fresh: 20, old: GUARD.newcomer_s, given: 5, watched: 0}
+
+
+def test_tokens_that_wait_for_confirmation_take_half_of_the_room_where_others_are_due() -> None:
+    waiting, others = ([Address("0x" + f"{n:040x}") for n in range(start, start + 12)] for start in (1, 100))
+    assert choose_checks([*waiting, *others], waiting, 8) == [*waiting[:4], *others[:4]]
+    assert choose_checks([*waiting, *others[:2]], waiting, 8) == [*waiting[:6], *others[:2]]
+    assert choose_checks(waiting, waiting, 8) == waiting[:8]
+    assert choose_checks(others, (), 8) == others[:8]
+    assert choose_checks([*waiting[:1], *others], waiting, 1) == waiting[:1]
+
+
+@pytest.mark.parametrize(("level", "waits", "is_worse"), [("ok", "warn", True), ("danger", "ok", False)])
+def test_only_a_worse_finding_is_confirmed_in_haste(level: str, waits: str, is_worse: bool) -> None:
+    assert replace(known(level), next_level=waits).awaits_worse() is is_worse
+    assert not known(level).awaits_worse()
 
 
 def test_newcomers_traded_or_began_to_watch_lately_a_token_whose_standing_is_bad() -> None:
