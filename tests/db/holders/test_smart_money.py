@@ -27,6 +27,7 @@ from support.told_winners import (
     DEPLOYER,
     HIS_FRIEND,
     LOSER,
+    MILLION,
     SECOND,
     TOKEN,
     YOUNG,
@@ -180,6 +181,14 @@ async def test_what_a_board_remembers_is_told_of_who_closed_too_much_since(own: 
 
 
 # --- the crowd that comes back ---------------------------------------------------------------------
+
+
+async def test_only_a_wallets_own_buys_count_as_bought(own: Connection, won: Won) -> None:
+    """And no dust of its own beside what others bought for it."""
+    asked = [BEST, STRANGER, BUYERS[5]]
+    assert await smart_money.load_own_buyers(own, TOKEN, asked, MILLION) == {BEST, BUYERS[5]}
+    assert await smart_money.load_own_buyers(own, TOKEN, asked, MILLION + 1) == frozenset()
+    assert await smart_money.load_own_buyers(own, STRANGER, asked, 1) == frozenset()
 
 
 async def test_who_bought_the_deployers_other_launches(own: Connection, won: Won) -> None:

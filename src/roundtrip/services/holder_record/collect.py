@@ -23,6 +23,7 @@ from roundtrip.domain.holders.balance_drift import exceeds_supply
 from roundtrip.domain.holders.book import HolderBook, LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
+    MIN_BOUGHT_PART,
     TOP,
     UNKNOWN,
     Concentration,
@@ -391,16 +392,16 @@ async def _read_winners(
             if cursor is None:
                 return None, {}, None, scams
             rows = await smart_money.load_winners(connection)
-            winners = sorted(
-                (row for wallet, row in rows.items() if has_bought(inputs, wallet)), key=nearness
-            )
+            sent = [wallet for wallet in rows if has_bought(inputs, wallet)]
+            token, min_raw = inputs.book.beginning.token, max(1, inputs.supply_raw // MIN_BOUGHT_PART)
+            own = await smart_money.load_own_buyers(connection, token, sent, min_raw)
+            winners = sorted((rows[wallet] for wallet in own), key=nearness)
             biggest_wins = await smart_money.load_biggest_wins(
                 connection, [row.wallet for row in winners[:MAX_WINS]]
             )
             crowd = None
             if maker is not None:
-                deployer, token = maker.deployer, inputs.book.beginning.token
-                crowd = await smart_money.load_repeat_buyers(connection, deployer, token, top)
+                crowd = await smart_money.load_repeat_buyers(connection, maker.deployer, token, top)
     except ServiceFull:
         return None, {}, None, scams
     return tuple(winners), biggest_wins, crowd, scams

@@ -74,6 +74,24 @@ async def load_winners(connection: Connection) -> dict[Address, BoardRow]:
     return {row.wallet: row for row in rows}
 
 
+async def load_own_buyers(
+    connection: Connection, token: Address, wallets: Collection[Address], min_raw: int
+) -> frozenset[Address]:
+    """Those of the wallets that bought at least ``min_raw`` of the token in trades of their own. By its logs
+    a token is bought by whoever it is sent to: anybody may buy some for a famous wallet."""
+    buyers = await fetch_values(
+        connection,
+        Address,
+        "SELECT wallet.address FROM facts.address AS token CROSS JOIN facts.address AS wallet"
+        " CROSS JOIN LATERAL facts.position_of(wallet.id, token.id) AS own"
+        " WHERE token.address = $1 AND wallet.address = ANY($2::bytea[]) AND own.bought_raw >= $3::numeric",
+        as_bytes(token),
+        [as_bytes(wallet) for wallet in wallets],
+        min_raw,
+    )
+    return frozenset(buyers)
+
+
 # $1 wallets, $2 number of newest closings, $3 number of best ones of these, $4 young_s, $5 most_funded
 _KIN = is_kin("best.wallet_id", "origin", "makers", by_exchange="makers.by_exchange", young_s="$4")
 _WINS = f"""
