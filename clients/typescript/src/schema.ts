@@ -1904,7 +1904,7 @@ export interface operations {
                      *         "marketCapUsd": 87499.999975
                      *       },
                      *       "launchpad": null,
-                     *       "checkedAt": "2026-11-27T12:56:32.438000Z"
+                     *       "checkedAt": "2026-11-30T04:48:31.067000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Check"];
@@ -2046,7 +2046,7 @@ export interface operations {
                      *         "verdict": {
                      *           "code": "ok",
                      *           "level": "ok",
-                     *           "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
+                     *           "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (4.019 eth together)."
                      *         },
                      *         "flags": [],
                      *         "token": {
@@ -2085,7 +2085,7 @@ export interface operations {
                      *           "marketCapUsd": 88374.54936943763
                      *         },
                      *         "launchpad": null,
-                     *         "checkedAt": "2026-11-27T12:57:50.790000Z"
+                     *         "checkedAt": "2026-11-30T04:49:48.836000Z"
                      *       },
                      *       "error": null
                      *     }
@@ -2210,12 +2210,12 @@ export interface operations {
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
                      *       "block": {
-                     *         "number": 1294,
-                     *         "hash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc",
-                     *         "time": "2025-10-18T09:00:46Z"
+                     *         "number": 1293,
+                     *         "hash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9",
+                     *         "time": "2025-10-18T09:00:45Z"
                      *       },
-                     *       "checkedAt": "2026-11-27T12:56:32.438000Z",
-                     *       "policyVersion": "2026-11-28",
+                     *       "checkedAt": "2026-11-30T04:48:31.067000Z",
+                     *       "policyVersion": "2026-11-29.6",
                      *       "dialect": "anvil",
                      *       "dataFeeWei": 0,
                      *       "gasPool": null,
@@ -2254,8 +2254,10 @@ export interface operations {
                      *           "unread": false
                      *         },
                      *         "kind_of": "Begun",
+                     *         "other_pools": [],
                      *         "others": 0,
-                     *         "seed": "0xe1ae9da78ae23fcc84c9f34a1811135c5202777f5f7f11b5ebab0c080cf6ed2d",
+                     *         "recalled": [],
+                     *         "seed": "0xa9b64be3ee41e8b79ea5c50ce7b13ea944aca1567c6cf86fe03f64adf3339167",
                      *         "venues": [
                      *           {
                      *             "fee_pips": 3000,
@@ -2271,60 +2273,62 @@ export interface operations {
                      *         ]
                      *       },
                      *       "evidence": {
+                     *         "account_rights": null,
                      *         "block": {
-                     *           "hash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc",
+                     *           "hash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9",
                      *           "kind_of": "BlockRef",
-                     *           "number": 1294,
-                     *           "timestamp_s": 1760778046
+                     *           "number": 1293,
+                     *           "timestamp_s": 1760778045
                      *         },
                      *         "block_base_fee_wei": 7,
                      *         "candidates_complete": true,
                      *         "chain_id": 4663,
+                     *         "code_signs": [],
                      *         "deployer": null,
                      *         "environments": [
                      *           {
                      *             "approve_gas_limit": 300000,
-                     *             "approved_s": 7,
+                     *             "approved_s": 2,
                      *             "approves_all": false,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0x6b89bb151a8ca839e86576f4aa55feacf4dbf610",
+                     *             "buyer": "0x4b704de4d77cae1d2aa374bfb8e32778394c25bc",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": false,
-                     *             "gas_float_wei": "66856153116647464",
+                     *             "gas_float_wei": "59795661912722239",
                      *             "kind_of": "Environment",
                      *             "late_s": 0,
                      *             "max_fee_wei": 14,
-                     *             "nonce": 148,
+                     *             "nonce": 280,
                      *             "own_usdg_raw": 0,
-                     *             "prev_randao": "0xe994c3146c8bd7141966045b4347e7ecbd97b42553916eb8c9f4ad833da76201",
-                     *             "reader": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
-                     *             "receiver": "0x7ff9b23baae2084b926b588d311b0028a08b15bb",
+                     *             "prev_randao": "0xd846b246c03ace84642d2a2b62988f412bda0e7ffdd9e518d22c38a2589ec88e",
+                     *             "reader": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
+                     *             "receiver": "0x319bf256f56be487bff674a9cd17b306e2265fe3",
                      *             "sell_gas_ladder": [],
                      *             "size_bps": 10000,
                      *             "tip_wei": 0
                      *           },
                      *           {
                      *             "approve_gas_limit": 0,
-                     *             "approved_s": 11,
+                     *             "approved_s": 2,
                      *             "approves_all": true,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0x971c365213adccfa9a4f00740854941adbaf06ca",
+                     *             "buyer": "0xf208a5dd03611e7c2751260d8191eb7e270d4aca",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": true,
-                     *             "gas_float_wei": "15956980492514745848",
+                     *             "gas_float_wei": "12950602132909143005",
                      *             "kind_of": "Environment",
-                     *             "late_s": 11,
-                     *             "max_fee_wei": 60140571,
-                     *             "nonce": 80,
-                     *             "own_usdg_raw": 20281224,
-                     *             "prev_randao": "0xc2a270cadc6c10d6dd780651179cb00a2af91d18814233bbe45e1cb4ef2339d3",
-                     *             "reader": "0xc03caf920a3ac0ff8e58d58bee2f9c4c6e947219",
-                     *             "receiver": "0x093c5795efe3a201351ca4232a839f0bbe52a270",
+                     *             "late_s": 7,
+                     *             "max_fee_wei": 43448049,
+                     *             "nonce": 10,
+                     *             "own_usdg_raw": 27379241,
+                     *             "prev_randao": "0x2948ae288af59b3468cde5b21c6ee1f22a8bf9b3d5b51d479f9c6003cb13192f",
+                     *             "reader": "0x2808d0025754898559b73c677455eea7aa737b0d",
+                     *             "receiver": "0xaf6c9c544c11865fe6507dd1ac058b18de332b01",
                      *             "sell_gas_ladder": [
                      *               16777216
                      *             ],
-                     *             "size_bps": 8840,
-                     *             "tip_wei": 60140557
+                     *             "size_bps": 7113,
+                     *             "tip_wei": 43448035
                      *           }
                      *         ],
                      *         "facts": {
@@ -2344,18 +2348,20 @@ export interface operations {
                      *         "launch": null,
                      *         "left_out": 0,
                      *         "market": {
-                     *           "block_number": 1294,
+                     *           "block_number": 1293,
                      *           "feed_usd_e8": null,
                      *           "kind_of": "Market",
                      *           "pool_fee_pips": 500,
                      *           "rates": [],
                      *           "usdg_per_eth_raw": 3499999999
                      *         },
+                     *         "numbers": null,
+                     *         "other_pools": [],
                      *         "owner_calls": null,
-                     *         "policy_version": "2026-11-28",
+                     *         "policy_version": "2026-11-29.6",
                      *         "pools_found": 1,
                      *         "role": "token",
-                     *         "schema": 5,
+                     *         "schema": 8,
                      *         "token": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "venues": [
                      *           {
@@ -2442,63 +2448,69 @@ export interface operations {
                      *               }
                      *             ],
                      *             "crossed": null,
+                     *             "crossed_large": null,
                      *             "crowd": {
                      *               "isolated": [],
                      *               "kind_of": "Crowd",
-                     *               "left_out": 2,
                      *               "trades": [
                      *                 {
                      *                   "kind_of": "CrowdTrade",
+                     *                   "late_s": 43,
                      *                   "outcome": {
-                     *                     "back_raw": "15731801515178110",
-                     *                     "given_raw": "608644088807921256301278",
+                     *                     "back_raw": 6014792073222244,
+                     *                     "given_raw": "231189635162378742559009",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": "15731801515178110",
-                     *                     "planned_raw": "608644088807921256301278",
-                     *                     "received_raw": "608644088807921256301278",
-                     *                     "taken_raw": "608644088807921256301278"
+                     *                     "paid_raw": 6014792073222244,
+                     *                     "planned_raw": "231189635162378742559009",
+                     *                     "pool_bps": 0,
+                     *                     "received_raw": "231189635162378742559009",
+                     *                     "taken_raw": "231189635162378742559009"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 86400,
-                     *                     "again_wei": 5177545814969384,
-                     *                     "approves_all": true,
+                     *                     "after_s": 7762,
+                     *                     "again_wei": 0,
+                     *                     "approves_all": false,
+                     *                     "delegates": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 90,
-                     *                     "purse_wei": "1322731519745527836",
+                     *                     "nonce": 11,
+                     *                     "purse_wei": "9456887666601687",
                      *                     "share_bps": 10000,
-                     *                     "size_wei": "10299474467812582",
-                     *                     "tip_wei": 6048715,
+                     *                     "size_wei": 5856774714002912,
+                     *                     "tip_wei": 0,
                      *                     "usdg_raw": 0,
-                     *                     "wallet": "0xb46f958e500ca2d1ae640aa221c8d65d51c19aab",
-                     *                     "way": "usual",
+                     *                     "wallet": "0xd31325eb3cb331257e27b0d3bdeb077411d74084",
+                     *                     "way": "second route",
                      *                     "weth_wei": 0
                      *                   }
                      *                 },
                      *                 {
                      *                   "kind_of": "CrowdTrade",
+                     *                   "late_s": 43,
                      *                   "outcome": {
-                     *                     "back_raw": "13724170834073861",
-                     *                     "given_raw": "501787663105763736945759",
+                     *                     "back_raw": 657038315271106,
+                     *                     "given_raw": "255643539499635729968704",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": "13724170834073861",
-                     *                     "planned_raw": "501787663105763736945759",
-                     *                     "received_raw": "501787663105763736945759",
-                     *                     "taken_raw": "501787663105763736945759"
+                     *                     "paid_raw": 657038315271106,
+                     *                     "planned_raw": "21601879087719219182355",
+                     *                     "pool_bps": 0,
+                     *                     "received_raw": "255643539499635729968704",
+                     *                     "taken_raw": "21601879087719219182355"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 3600,
+                     *                     "after_s": 13,
                      *                     "again_wei": 0,
-                     *                     "approves_all": false,
+                     *                     "approves_all": true,
+                     *                     "delegates": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 58,
-                     *                     "purse_wei": 8558201948076851,
-                     *                     "share_bps": 10000,
-                     *                     "size_wei": "12729214688697568",
-                     *                     "tip_wei": 1113585,
-                     *                     "usdg_raw": 7590566,
-                     *                     "wallet": "0x936694fc1c1d835be866b591603327d781a892bf",
+                     *                     "nonce": 170,
+                     *                     "purse_wei": "142024120129644870",
+                     *                     "share_bps": 845,
+                     *                     "size_wei": 6480233665786521,
+                     *                     "tip_wei": 0,
+                     *                     "usdg_raw": 0,
+                     *                     "wallet": "0x6f8a040cc8e12fef55811fd018771929f8a3364d",
                      *                     "way": "usual",
-                     *                     "weth_wei": "35164808066905766"
+                     *                     "weth_wei": "19496752894483506"
                      *                   }
                      *                 }
                      *               ]
@@ -2511,6 +2523,7 @@ export interface operations {
                      *               "sqrt_price_x96": "12527072418752396559320690"
                      *             },
                      *             "kind_of": "VenueEvidence",
+                     *             "short_raw": null,
                      *             "told_on_buy": null,
                      *             "told_on_sell": null,
                      *             "venue": {
@@ -2546,7 +2559,7 @@ export interface operations {
                      *                   "gas": "0xf4240"
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc"
+                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
                      *                 }
                      *               ]
                      *             }
@@ -2561,28 +2574,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xb6db97fbd055687b2345268a27581eebc67f38d0": {
-                     *                           "balance": "0x250cac9871b2028",
-                     *                           "nonce": "0x94"
+                     *                         "0x113e2b33c12b0309af0e40422235fe5001ced2d6": {
+                     *                           "balance": "0x237b54ed0f4cb3f",
+                     *                           "nonce": "0x118"
                      *                         },
-                     *                         "0x8ae43c9589c5d1b0a37d2c69882653d385ab99d0": {
-                     *                           "balance": "0xed855129912028",
-                     *                           "nonce": "0x94"
+                     *                         "0x55229e40f3ddf38a021d5a65a93e3c5ccaad02fd": {
+                     *                           "balance": "0xd46fd6736acb3f",
+                     *                           "nonce": "0x118"
                      *                         },
-                     *                         "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436": {
+                     *                         "0xdcded505313adbb7afa742f442616ad82cc66e8a": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50f",
-                     *                         "time": "0x68f3573f",
+                     *                         "number": "0x50e",
+                     *                         "time": "0x68f3573e",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x9f033c3180e51065f34976285d761b16138d1050129eb5a54a66ada4e829bbb2"
+                     *                         "prevRandao": "0xd8470942f4e2c88f087a4f4e8091b458534b444ad881bff8cf9c2f105c541434"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
+                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2590,10 +2603,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
+                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000b6db97fbd055687b2345268a27581eebc67f38d0",
+                     *                           "input": "0x4d2301cc000000000000000000000000113e2b33c12b0309af0e40422235fe5001ced2d6",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2602,18 +2615,18 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x510",
-                     *                         "time": "0x68f3574c",
+                     *                         "number": "0x50f",
+                     *                         "time": "0x68f3574b",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x8dc43dcf1a2ee0f89fb7d72a4f57385c7c64ba0b33384070f92a0a54caa6b9af"
+                     *                         "prevRandao": "0x7b3e58ffee2ab52797f0e38abd54234b3ff262e4d8c58cc1ce9e0a160502ad9b"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
+                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x70a08231000000000000000000000000b6db97fbd055687b2345268a27581eebc67f38d0",
+                     *                           "input": "0x70a08231000000000000000000000000113e2b33c12b0309af0e40422235fe5001ced2d6",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2624,7 +2637,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc"
+                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
                      *                 }
                      *               ]
                      *             }
@@ -2641,28 +2654,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xb6db97fbd055687b2345268a27581eebc67f38d0": {
-                     *                           "balance": "0x250cac9871b2028",
-                     *                           "nonce": "0x94"
+                     *                         "0x113e2b33c12b0309af0e40422235fe5001ced2d6": {
+                     *                           "balance": "0x237b54ed0f4cb3f",
+                     *                           "nonce": "0x118"
                      *                         },
-                     *                         "0x8ae43c9589c5d1b0a37d2c69882653d385ab99d0": {
-                     *                           "balance": "0xed855129912028",
-                     *                           "nonce": "0x94"
+                     *                         "0x55229e40f3ddf38a021d5a65a93e3c5ccaad02fd": {
+                     *                           "balance": "0xd46fd6736acb3f",
+                     *                           "nonce": "0x118"
                      *                         },
-                     *                         "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436": {
+                     *                         "0xdcded505313adbb7afa742f442616ad82cc66e8a": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50f",
-                     *                         "time": "0x68f3573f",
+                     *                         "number": "0x50e",
+                     *                         "time": "0x68f3573e",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x9f033c3180e51065f34976285d761b16138d1050129eb5a54a66ada4e829bbb2"
+                     *                         "prevRandao": "0xd8470942f4e2c88f087a4f4e8091b458534b444ad881bff8cf9c2f105c541434"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
+                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2670,10 +2683,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
+                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000b6db97fbd055687b2345268a27581eebc67f38d0",
+                     *                           "input": "0x4d2301cc000000000000000000000000113e2b33c12b0309af0e40422235fe5001ced2d6",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2682,15 +2695,15 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x510",
-                     *                         "time": "0x68f35745",
+                     *                         "number": "0x50f",
+                     *                         "time": "0x68f35749",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x8dc43dcf1a2ee0f89fb7d72a4f57385c7c64ba0b33384070f92a0a54caa6b9af"
+                     *                         "prevRandao": "0x7b3e58ffee2ab52797f0e38abd54234b3ff262e4d8c58cc1ce9e0a160502ad9b"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xb6db97fbd055687b2345268a27581eebc67f38d0",
+                     *                           "from": "0x113e2b33c12b0309af0e40422235fe5001ced2d6",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2704,7 +2717,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc"
+                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
                      *                 }
                      *               ]
                      *             },
@@ -2717,28 +2730,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xb6db97fbd055687b2345268a27581eebc67f38d0": {
-                     *                           "balance": "0x250cac9871b2028",
-                     *                           "nonce": "0x94"
+                     *                         "0x113e2b33c12b0309af0e40422235fe5001ced2d6": {
+                     *                           "balance": "0x237b54ed0f4cb3f",
+                     *                           "nonce": "0x118"
                      *                         },
-                     *                         "0x8ae43c9589c5d1b0a37d2c69882653d385ab99d0": {
-                     *                           "balance": "0xed855129912028",
-                     *                           "nonce": "0x94"
+                     *                         "0x55229e40f3ddf38a021d5a65a93e3c5ccaad02fd": {
+                     *                           "balance": "0xd46fd6736acb3f",
+                     *                           "nonce": "0x118"
                      *                         },
-                     *                         "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436": {
+                     *                         "0xdcded505313adbb7afa742f442616ad82cc66e8a": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50f",
-                     *                         "time": "0x68f3573f",
+                     *                         "number": "0x50e",
+                     *                         "time": "0x68f3573e",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x9f033c3180e51065f34976285d761b16138d1050129eb5a54a66ada4e829bbb2"
+                     *                         "prevRandao": "0xd8470942f4e2c88f087a4f4e8091b458534b444ad881bff8cf9c2f105c541434"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
+                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2746,10 +2759,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0xdddd33eba9be0d30301c22c40f228d8e2b5fe436",
+                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000b6db97fbd055687b2345268a27581eebc67f38d0",
+                     *                           "input": "0x4d2301cc000000000000000000000000113e2b33c12b0309af0e40422235fe5001ced2d6",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2758,15 +2771,15 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x63a",
-                     *                         "time": "0x68f36548",
+                     *                         "number": "0x50f",
+                     *                         "time": "0x68f3654c",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x8dc43dcf1a2ee0f89fb7d72a4f57385c7c64ba0b33384070f92a0a54caa6b9af"
+                     *                         "prevRandao": "0x7b3e58ffee2ab52797f0e38abd54234b3ff262e4d8c58cc1ce9e0a160502ad9b"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xb6db97fbd055687b2345268a27581eebc67f38d0",
+                     *                           "from": "0x113e2b33c12b0309af0e40422235fe5001ced2d6",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2780,7 +2793,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x4139ccb65246f147ec75236408ab2b4dbc50c77f46fd2de0274f695533059dbc"
+                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
                      *                 }
                      *               ]
                      *             }
@@ -2932,15 +2945,14 @@ export interface operations {
                      *           "text": "The oldest check that is compared.",
                      *           "code": "ok",
                      *           "level": "ok",
-                     *           "catch": null,
                      *           "roundTripLossBps": 60,
-                     *           "block": 1294,
-                     *           "checkedAt": "2026-11-27T12:56:32.438000Z",
-                     *           "lastBlock": 1294,
-                     *           "lastCheckedAt": "2026-11-27T12:56:32.438000Z",
+                     *           "block": 1293,
+                     *           "checkedAt": "2026-11-30T04:48:31.067000Z",
+                     *           "lastBlock": 1293,
+                     *           "lastCheckedAt": "2026-11-30T04:48:31.067000Z",
                      *           "checks": 1,
                      *           "deep": false,
-                     *           "policyVersion": "2026-11-28"
+                     *           "policyVersion": "2026-11-29.6"
                      *         }
                      *       ]
                      *     }
@@ -3163,7 +3175,7 @@ export interface operations {
                      *               "profitEth": 0.2050884980730072,
                      *               "spentEth": 0.1,
                      *               "multiple": 3.050884980730072,
-                     *               "closedAt": "2025-10-18T09:00:54Z"
+                     *               "closedAt": "2025-10-18T09:00:53Z"
                      *             }
                      *           },
                      *           {
@@ -3182,7 +3194,7 @@ export interface operations {
                      *               "profitEth": 0.1610814565662864,
                      *               "spentEth": 0.1,
                      *               "multiple": 2.610814565662864,
-                     *               "closedAt": "2025-10-18T09:00:57Z"
+                     *               "closedAt": "2025-10-18T09:00:56Z"
                      *             }
                      *           }
                      *         ]
@@ -3193,7 +3205,7 @@ export interface operations {
                      *         "mostLaunches": 1,
                      *         "deployerLaunches": 2
                      *       },
-                     *       "checkedAt": "2026-11-27T12:57:47Z",
+                     *       "checkedAt": "2026-11-30T04:49:46Z",
                      *       "why": []
                      *     }
                      */
@@ -3352,8 +3364,8 @@ export interface operations {
                      *       "text": "One wallet, the deployer's, can withdraw 100.00 % of the liquidity at any moment; you could then not sell at all.",
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
-                     *       "block": 1373,
-                     *       "checkedAt": "2026-11-27T12:57:50.761000Z",
+                     *       "block": 1371,
+                     *       "checkedAt": "2026-11-30T04:49:48.783000Z",
                      *       "totals": {
                      *         "freeBps": 10000,
                      *         "lockedBps": 0,
@@ -3568,9 +3580,9 @@ export interface operations {
                      * @example {
                      *       "kind": "verdict",
                      *       "text": "The first check of 0x36b58f5c1969b7b6591d752ea6f5486d069010ab found ok (ok).",
-                     *       "at": "2026-11-27T12:56:32.438000Z",
+                     *       "at": "2026-11-30T04:48:31.067000Z",
                      *       "token": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
-                     *       "block": 1294,
+                     *       "block": 1293,
                      *       "wallet": null,
                      *       "verdict": {
                      *         "code": "ok",
@@ -3701,7 +3713,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "chainId": 4663,
-                     *       "block": 1370,
+                     *       "block": 1369,
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
                      *       "verdict": {
                      *         "code": "ok",
@@ -3759,7 +3771,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "simulatedAt": "2026-11-27T12:57:47.868000Z"
+                     *       "simulatedAt": "2026-11-30T04:49:46.581000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Simulation"];
@@ -3883,7 +3895,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "buy",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1370,
+                     *       "block": 1369,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -3909,14 +3921,14 @@ export interface operations {
                      *         "minRaw": "3928536246809653875430944"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-27T13:17:48Z",
+                     *       "validUntil": "2026-11-30T05:09:46Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
                      *           "n": 1,
                      *           "does": "Spend 0.1 eth on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 3928536.246809653875430944 (3928536246809653875430944 base units) tokens.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0982fc000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d051a000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "100000000000000000",
                      *           "gas": 221769
                      *         }
@@ -3954,7 +3966,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-27T12:57:48.367000Z"
+                     *       "preparedAt": "2026-11-30T04:49:47.021000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4127,7 +4139,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "sell",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1373,
+                     *       "block": 1371,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -4153,7 +4165,7 @@ export interface operations {
                      *         "minRaw": "49326148087980535"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-27T13:17:50Z",
+                     *       "validUntil": "2026-11-30T05:09:48Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
@@ -4168,7 +4180,7 @@ export interface operations {
                      *           "n": 2,
                      *           "does": "Sell 1984109.215560431250217648 tokens on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 0.049326148087980535 (49326148087980535 base units) eth.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0982fe000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d051c000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "0",
                      *           "gas": 213876
                      *         }
@@ -4185,11 +4197,11 @@ export interface operations {
                      *         "verdict": {
                      *           "code": "ok",
                      *           "level": "ok",
-                     *           "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
+                     *           "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (4.019 eth together)."
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-27T12:57:50.521000Z"
+                     *       "preparedAt": "2026-11-30T04:49:48.461000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4356,10 +4368,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "message": "127.0.0.1:45357 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:45357\nVersion: 1\nChain ID: 4663\nNonce: edad20a692fed0a8ec9612a3b9785ebb\nIssued At: 2026-11-27T12:57:00Z\nExpiration Time: 2026-11-27T13:07:00Z",
+                     *       "message": "127.0.0.1:37321 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:37321\nVersion: 1\nChain ID: 4663\nNonce: 8585a47c816a92af4d07829d29a66116\nIssued At: 2026-11-30T04:49:00Z\nExpiration Time: 2026-11-30T04:59:00Z",
                      *       "sign": "personal_sign",
                      *       "claim": "0000000000000000000000000000000000000000000000000000000000000000",
-                     *       "claimMessage": "127.0.0.1:45357 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:45357\nVersion: 1\nChain ID: 4663\nNonce: 8ecb27d59c60cd13c2d73a8392b37430\nIssued At: 2026-11-27T12:57:00Z\nExpiration Time: 2026-11-27T13:07:00Z"
+                     *       "claimMessage": "127.0.0.1:37321 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:37321\nVersion: 1\nChain ID: 4663\nNonce: 8d5c8ded2a8bad733a64815dff35fd05\nIssued At: 2026-11-30T04:49:00Z\nExpiration Time: 2026-11-30T04:59:00Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TextToSign"];
@@ -4462,9 +4474,9 @@ export interface operations {
                      *       "live": [
                      *         {
                      *           "id": 2,
-                     *           "start": "rt_YHmMC",
+                     *           "start": "rt_5mZBZ",
                      *           "label": "",
-                     *           "madeAt": "2026-11-27T12:57:50.800197Z",
+                     *           "madeAt": "2026-11-30T04:49:48.851283Z",
                      *           "revokedAt": null
                      *         }
                      *       ],
@@ -4589,7 +4601,7 @@ export interface operations {
                      *       "key": "rt_<your key>",
                      *       "shownOnce": true,
                      *       "mite": {
-                     *         "designation": "mite-g4kf",
+                     *         "designation": "mite-g5f6",
                      *         "wallet": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
                      *         "agent": false
                      *       },
@@ -4746,13 +4758,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "text": "Key rt_GPGqq… is revoked.",
+                     *       "text": "Key rt_C3mFn… is revoked.",
                      *       "key": {
                      *         "id": 3,
-                     *         "start": "rt_GPGqq",
+                     *         "start": "rt_C3mFn",
                      *         "label": "",
-                     *         "madeAt": "2026-11-27T12:57:50.849927Z",
-                     *         "revokedAt": "2026-11-27T12:57:50.859151Z"
+                     *         "madeAt": "2026-11-30T04:49:48.899825Z",
+                     *         "revokedAt": "2026-11-30T04:49:48.907161Z"
                      *       }
                      *     }
                      */
@@ -5313,7 +5325,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "ok": true,
-                     *       "head": 1373,
+                     *       "head": 1371,
                      *       "blocksBehind": 0,
                      *       "ethUsd": 3499.999999,
                      *       "lacks": [
