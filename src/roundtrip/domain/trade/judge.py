@@ -300,20 +300,27 @@ NOT_EVERYWHERE = Missing(
 
 
 def split_cost(
-    cost_wei: int, usual_wei: Sequence[int], sent_wei: int = 0
+    cost_wei: int, usual_wei: Sequence[int | None], sent_wei: int = 0
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Each token's share of what several tokens cost together: in proportion to their usual cost, and the
     most that it may be, where all that was paid above the usual was paid for this one. ``usual_wei``: what as
-    many of each cost in a buy of its own; ``sent_wei``: the part of the cost that went elsewhere. A split in
-    proportion alone would hide a heavy loss behind a large good buy."""
-    total_wei = sum(usual_wei)
+    many of each cost in a buy of its own; None: not known, and then these tokens cost what the others leave.
+    ``sent_wei``: the part of the cost that went elsewhere. A split in proportion alone would hide a heavy
+    loss behind a large good buy."""
+    known_wei = [usual for usual in usual_wei if usual is not None]
+    total_wei, unknown = sum(known_wei), len(usual_wei) - len(known_wei)
+    rest_wei = cost_wei - sent_wei - total_wei
+    if unknown:
+        left_wei = max(0, cost_wei - total_wei)
+        most = tuple(left_wei if usual is None else min(usual, cost_wei) for usual in usual_wei)
+        even = tuple(left_wei // unknown if usual is None else min(usual, cost_wei) for usual in usual_wei)
+        return even, most
     if not total_wei:
         return (cost_wei,) * len(usual_wei), (cost_wei,) * len(usual_wei)
-    even = tuple(cost_wei * usual // total_wei for usual in usual_wei)
-    rest_wei = cost_wei - sent_wei - total_wei
+    even = tuple(cost_wei * usual // total_wei for usual in known_wei)
     if rest_wei <= 0:
         return even, even
-    return even, tuple(usual + sent_wei * usual // total_wei + rest_wei for usual in usual_wei)
+    return even, tuple(usual + sent_wei * usual // total_wei + rest_wei for usual in known_wei)
 
 
 COST_UNKNOWN = Missing(

@@ -265,10 +265,15 @@ async def _run_as_sent(
     if tokens and sent.calls is not variants[0]:
         # With the usual gas it fails: repeat the sells with the calls as they are sent.
         sell_backs = await sell_all(sent.calls, tokens, case.meter, selling_gas)
-    exits = _exits(
-        case, sell_backs, _cost_wei(case, full_run, result), checks, sent_elsewhere_wei(case.calls, result)
-    )
     unchecked = [(change, missing) for change, missing in checked if isinstance(missing, Missing)]
+    exits = _exits(
+        case,
+        sell_backs,
+        _cost_wei(case, full_run, result),
+        checks,
+        sent_elsewhere_wei(case.calls, result),
+        is_whole=not unchecked,
+    )
     exits += tuple(
         judge_exit(Exit(change.asset, change.raw, (), False, gap=missing), case.ctx.policy)
         for change, missing in unchecked
@@ -279,14 +284,21 @@ async def _run_as_sent(
         _gives_something(result), _gets_something(result), False, _lost_bps(case, full_run, result)
     )
     outcome = judge_trade(result, exits, changes, case.ctx.policy, _known_spenders(case, result))
-    token = outcome.decided.exit.token if outcome.decided is not None else None
-    evidence = next((check for check in checks if check.token == token), None)
-    traps = [check for check in checks if judge(check, case.ctx.policy).verdict.code == "cannot_sell"]
-    if traps:
-        # Such as for real holders, whose fate no sell of this wallet shows.
-        outcome = replace(outcome, warned=True)
-        evidence = evidence if evidence in traps else traps[0]
-    return _JudgedCalls(outcome, result, evidence=evidence, tokens=max(1, len(exits)))
+    return _name_traps(_JudgedCalls(outcome, result, tokens=max(1, len(exits))), checks, case.ctx.policy)
+
+
+def _name_traps(judged: _JudgedCalls, checks: list[Evidence], policy: Policy) -> _JudgedCalls:
+    """With the check of the token that decided. One that calls a token a trap goes first, and is a warning:
+    no sell of this wallet shows what real holders meet."""
+    decided = judged.outcome.decided
+    traps = [check for check in checks if judge(check, policy).verdict.code == "cannot_sell"]
+    own = [check for check in checks if decided is not None and check.token == decided.exit.token]
+    evidence = next((check for check in (*own, *traps) if check in traps or not traps), None)
+    return replace(
+        judged,
+        outcome=replace(judged.outcome, warned=judged.outcome.warned or bool(traps)),
+        evidence=evidence,
+    )
 
 
 async def _with_tokens_reason(case: WalletCase, full_run: FullRun, result: RunResult) -> RunResult:
@@ -384,33 +396,39 @@ def _exits(
     cost_wei: int | None,
     checks: list[Evidence],
     sent_wei: int,
+    is_whole: bool,
 ) -> tuple[ExitFinding, ...]:
     """Judges each token with its share of the cost (``split_cost``). ``sent_wei``: the part of the cost that
-    goes elsewhere."""
+    goes elsewhere. ``is_whole``: these are all the tokens that the calls bring; else what the others cost is
+    not known, and none of these is blamed for it."""
     policy = case.ctx.policy
 
     def exit_of(sell_back: SellBackResult, evidence: Evidence, share: int | None) -> Exit:
         return sell_back.exit(share, evidence, sent_wei * (share or 0) // (cost_wei or 1))
 
     pairs = list(zip(sell_backs, checks, strict=True))
-    if len(pairs) == 1 or cost_wei is None:
+    if (len(pairs) == 1 and is_whole) or cost_wei is None:
         return tuple(judge_exit(exit_of(*pair, cost_wei), policy) for pair in pairs)
     usual_wei = [_usual_wei(*pair, policy) for pair in pairs]
+    if not is_whole:
+        shares = [cost_wei if usual is None else min(usual, cost_wei) for usual in usual_wei]
+        exits = [exit_of(*pair, share) for pair, share in zip(pairs, shares, strict=True)]
+        return tuple(judge_exit(exit_, policy) for exit_ in exits)
     return tuple(
         judge_share((exit_of(*pair, least), exit_of(*pair, most)), policy)
         for pair, least, most in zip(pairs, *split_cost(cost_wei, usual_wei, sent_wei), strict=True)
     )
 
 
-def _usual_wei(sell_back: SellBackResult, check: Evidence, policy: Policy) -> int:
+def _usual_wei(sell_back: SellBackResult, check: Evidence, policy: Policy) -> int | None:
     """What as much of the token usually costs: what the check's cheapest buy paid for it, with what the token
     takes of a buy, in the pool that decides; or what it brings back, with the loss of the check's round trip.
-    The larger counts."""
+    The larger counts. None: the check bought none."""
     back_wei = _back_wei(judge_exit(sell_back.exit(0), policy), sell_back, policy)
     judgement = judge(check, policy)
     reading = None if judgement.best is None else judgement.readings[judgement.best]
     if judgement.best is None or reading is None:
-        return back_wei
+        return None
     venue, raw = check.venues[judgement.best], sell_back.brought.moved.raw
     bought = [buy.outcome for buy in venue.buys if isinstance(buy.outcome, CompletedBuy)]
     # The cheapest for each token: a larger buy moves the price, and what is brought back shows that.

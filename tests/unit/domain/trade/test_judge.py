@@ -452,10 +452,13 @@ def test_a_trade_with_a_received_token_never_says_that_nothing_came() -> None:
         ((1, 99), 10, (1, 108), (1, 108)),
         ((50, 0), 0, (110, 0), (110, 60)),
         ((0, 0), 0, (110, 110), (110, 110)),
+        ((10, None), 0, (10, 100), (10, 100)),
+        ((None, None), 0, (55, 55), (110, 110)),
+        ((200, None), 0, (110, 0), (110, 0)),
     ],
 )
 def test_each_of_several_tokens_has_its_own_share_of_the_cost(
-    usual_wei: tuple[int, ...], sent_wei: int, even_wei: tuple[int, ...], most_wei: tuple[int, ...]
+    usual_wei: tuple[int | None, ...], sent_wei: int, even_wei: tuple[int, ...], most_wei: tuple[int, ...]
 ) -> None:
     assert split_cost(110, usual_wei, sent_wei) == (even_wei, most_wei)
 
