@@ -317,15 +317,17 @@ def find_newcomers(
     guard: Guard = GUARD,
 ) -> list[BagHolding]:
     """The newest holding of each account that traded a token, or began to watch it, within
-    ``recovery_wait_s``, while its standing is worse than ok. The standing is what earlier holders were told.
-    It stays for a while after the token sells again, and those who buy then may know an ok check."""
-    start = now - timedelta(seconds=guard.recovery_wait_s)
+    ``recovery_wait_s`` or since the last alert about it, while its standing is worse than ok. The standing is
+    what earlier holders were told. It stays for a while after the token sells again, and those who buy then
+    may know an ok check."""
+    hour = now - timedelta(seconds=guard.recovery_wait_s)
     newest: dict[tuple[int, Address], BagHolding] = {}
     for holding in holdings:
         standing, key = standings.get(holding.token), (holding.account_id, holding.token)
         if standing is None or not _RANK[standing.level] or holding.since is None:
             continue
         known = newest.get(key)
+        start = hour if standing.told_at is None else min(hour, standing.told_at)
         if holding.since >= start and (known is None or known.since is None or holding.since > known.since):
             newest[key] = holding
     return list(newest.values())

@@ -282,6 +282,10 @@ def test_newcomers_traded_or_began_to_watch_lately_a_token_whose_standing_is_bad
     ]
     standings = {good: known("ok"), bad: known("danger")}
     assert find_newcomers(held, standings, START) == [bought, held[2]]
+    # Whoever came since the others were told knows none of it, however long ago that is.
+    told_at = START - timedelta(seconds=HOUR_S + 1)
+    standings[bad] = replace(known("danger"), told_at=told_at)
+    assert find_newcomers(held, standings, START) == [bought, held[2], held[3]]
 
 
 @pytest.mark.parametrize(
