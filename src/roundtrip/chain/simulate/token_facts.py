@@ -59,7 +59,8 @@ _MAX_TEXT_BYTES = 512
 def facts_plan(
     token: Address, places: tuple[VenuePlace, ...], contracts: Contracts, env: Environment, policy: Policy
 ) -> Plan:
-    """One simulated block of plain reads: the token's own views, a balance, every venue's state."""
+    """One simulated block of plain reads: the token's own views, a balance, every venue's state, the
+    launchpad's record of the token, and the chain's id."""
     limit = policy.read_gas_limit
     steps = [SimulatedStep(name, env.reader, Call(token, head), limit) for name, head in _VIEWS]
     balance = Call(token, abi.call(erc20.BALANCE_OF, env.reader))

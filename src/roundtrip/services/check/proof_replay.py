@@ -198,7 +198,7 @@ async def _state_is_gone(claim: Claim, node: RpcNode) -> bool:
 
 
 async def _check_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
-    """Checks that the file's price of an eth, which may be up to half a minute old, is near the block's
+    """Checks that the file's price of an eth, which may be up to a minute old, is near the block's
     own."""
     evidence, contracts = claim.evidence, trusted.contracts
     claimed, block = evidence.market, evidence.block

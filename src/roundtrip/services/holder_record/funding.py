@@ -35,7 +35,7 @@ MAX_SEARCHED = 24
 """How many wallets that the index does not know are searched in the archive during the request, nine trips
 each. Jobs search the others."""
 MAX_ENQUEUED = 50
-"""A job takes a minute for this many; more for one token would delay all others."""
+"""The jobs of so many wallets take a minute together; more for one token would delay all others."""
 _AT_ONCE = 8
 _SEARCH_S = 6.0
 _MAX_NO_ARCHIVE = 4
@@ -202,7 +202,7 @@ async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockR
                 no_archive_count += 1
                 return
             except NodeFault:
-                # The answers about this address contradict each other; others may be fine.
+                # The node failed, or contradicts itself about this address; others may be fine.
                 return
         origins_found[wallet] = origin if isinstance(origin, FirstSeen) else None
 

@@ -75,8 +75,9 @@ WHERE NOT EXISTS (
 
 
 async def list_held(connection: Connection, wallet_id: int, limit: int) -> list[BagToken]:
-    """The newest ``limit`` tokens that a wallet bought; where there is room, after them launchpad tokens
-    of which it holds nothing that it bought, within the days for which transfers are kept."""
+    """Of the tokens that a wallet bought, the ``limit`` that the index met last; where there is room,
+    after them launchpad tokens of which it holds nothing that it bought, within the days for which transfers
+    are kept."""
     tokens = await fetch(connection, BagToken, _HELD, wallet_id, limit)
     if len(tokens) < limit:
         tokens += await fetch(connection, BagToken, _GIVEN, wallet_id, limit - len(tokens))
