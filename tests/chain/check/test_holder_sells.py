@@ -149,7 +149,8 @@ async def test_where_holders_were_caught_lately_every_check_asks_them(indexed: C
         assert (plain.deep, bool(plain.indexed.holders)) == (is_caught, is_caught)
     # Some sell, or it is not known: that refutes nothing.
     for level in ("warn", "unknown"):
-        await keep(30, level)
+        for _ in range(101):
+            await keep(30, level)
         assert (await prepare_inputs(indexed, token)).deep
     answer = (await check(indexed, CheckParams(token))).answer
     assert "real holders can sell it as a new wallet can." in answer.verdict.text

@@ -130,7 +130,7 @@ def known_until(
 
 def choose_checks(ordered: Sequence[Address], unconfirmed: Collection[Address], room: int) -> list[Address]:
     """The first ``room`` of the ordered checks; where others are due, those of ``unconfirmed`` take at most
-    half: nobody's tokens that turn again and again keep the checks of others waiting."""
+    half, so that tokens whose verdict keeps changing do not delay the checks of others."""
     waiting = [token for token in ordered if token in unconfirmed]
     others = [token for token in ordered if token not in unconfirmed]
     share = max((room + 1) // 2, room - len(others))

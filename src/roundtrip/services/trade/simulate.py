@@ -293,11 +293,11 @@ def _name_traps(judged: _JudgedCalls, checks: list[Evidence], policy: Policy) ->
     decided = judged.outcome.decided
     traps = [check for check in checks if judge(check, policy).verdict.code == "cannot_sell"]
     own = [check for check in checks if decided is not None and check.token == decided.exit.token]
-    evidence = next((check for check in (*own, *traps) if check in traps or not traps), None)
+    shown = [check for check in own if check in traps] or traps or own
     return replace(
         judged,
         outcome=replace(judged.outcome, warned=judged.outcome.warned or bool(traps)),
-        evidence=evidence,
+        evidence=shown[0] if shown else None,
     )
 
 
@@ -316,7 +316,7 @@ async def _with_tokens_reason(case: WalletCase, full_run: FullRun, result: RunRe
 _NOT_LOOKED_AT = Missing("node", "the pools of a token that the calls bring were not read")
 _TOO_MANY_TOKENS = Missing("token", "the calls bring more tokens than one simulation sells")
 _OWN_LIMITS = (_TOO_MANY_TOKENS, TOO_MANY_ASSETS, NOT_EVERYWHERE, COST_UNKNOWN)
-"""What one request for all of it causes, and no token."""
+"""Caused by asking for all of it in one request, and by no token."""
 _DIFFERENT_AS_SENT = Missing("token", "with the wallet's own eth and gas the calls do something else")
 
 
@@ -431,7 +431,7 @@ def _usual_wei(sell_back: SellBackResult, check: Evidence, policy: Policy) -> in
         return None
     venue, raw = check.venues[judgement.best], sell_back.brought.moved.raw
     bought = [buy.outcome for buy in venue.buys if isinstance(buy.outcome, CompletedBuy)]
-    # The cheapest for each token: a larger buy moves the price, and what is brought back shows that.
+    # At the lowest unit price: a larger buy moves the price, and what it brings back shows that.
     paid_raw = min(
         (buy.paid_raw * raw // buy.received_raw for buy in bought if buy.received_raw > 0), default=0
     )

@@ -146,11 +146,12 @@ _CAUGHT = """
 SELECT bool_or(verdict_level = 'danger') FROM (
     SELECT verdict_level, bool_or(verdict_level = 'ok') OVER (ORDER BY id DESC) AS refuted FROM (
         SELECT id, checked_at, verdict_level, holders FROM facts.evidence WHERE token = $1 AND deep
-        ORDER BY id DESC LIMIT 100
+        ORDER BY id DESC LIMIT 20000
     ) AS newest WHERE checked_at >= $2 AND holders > 0
 ) AS since WHERE NOT refuted
 """
-"""Whether a check that tried holders found danger, and no later one found that all of them sell."""
+"""Whether a check that tried holders found danger, and no later one found that all of them sell. More
+rows are read than callers who share answers can have made in a day, so nobody pushes the danger out."""
 
 
 async def read_token_index(
