@@ -1904,7 +1904,7 @@ export interface operations {
                      *         "marketCapUsd": 87499.999975
                      *       },
                      *       "launchpad": null,
-                     *       "checkedAt": "2026-11-30T04:48:31.067000Z"
+                     *       "checkedAt": "2026-11-30T06:29:49.880000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Check"];
@@ -2085,7 +2085,7 @@ export interface operations {
                      *           "marketCapUsd": 88374.54936943763
                      *         },
                      *         "launchpad": null,
-                     *         "checkedAt": "2026-11-30T04:49:48.836000Z"
+                     *         "checkedAt": "2026-11-30T06:31:07.810000Z"
                      *       },
                      *       "error": null
                      *     }
@@ -2214,8 +2214,8 @@ export interface operations {
                      *         "hash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9",
                      *         "time": "2025-10-18T09:00:45Z"
                      *       },
-                     *       "checkedAt": "2026-11-30T04:48:31.067000Z",
-                     *       "policyVersion": "2026-11-29.6",
+                     *       "checkedAt": "2026-11-30T06:29:49.880000Z",
+                     *       "policyVersion": "2026-11-30.1",
                      *       "dialect": "anvil",
                      *       "dataFeeWei": 0,
                      *       "gasPool": null,
@@ -2257,7 +2257,7 @@ export interface operations {
                      *         "other_pools": [],
                      *         "others": 0,
                      *         "recalled": [],
-                     *         "seed": "0xa9b64be3ee41e8b79ea5c50ce7b13ea944aca1567c6cf86fe03f64adf3339167",
+                     *         "seed": "0x2e65253814c4846c1bdc4f94f8538993948e8ad814c6baf16b7655fe3b699034",
                      *         "venues": [
                      *           {
                      *             "fee_pips": 3000,
@@ -2288,47 +2288,47 @@ export interface operations {
                      *         "environments": [
                      *           {
                      *             "approve_gas_limit": 300000,
-                     *             "approved_s": 2,
+                     *             "approved_s": 8,
                      *             "approves_all": false,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0x4b704de4d77cae1d2aa374bfb8e32778394c25bc",
+                     *             "buyer": "0x6d81ed8b69d41e62539c8ec8fea3ff16deba6460",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": false,
-                     *             "gas_float_wei": "59795661912722239",
+                     *             "gas_float_wei": "77615828187783033",
                      *             "kind_of": "Environment",
                      *             "late_s": 0,
                      *             "max_fee_wei": 14,
-                     *             "nonce": 280,
+                     *             "nonce": 155,
                      *             "own_usdg_raw": 0,
-                     *             "prev_randao": "0xd846b246c03ace84642d2a2b62988f412bda0e7ffdd9e518d22c38a2589ec88e",
-                     *             "reader": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
-                     *             "receiver": "0x319bf256f56be487bff674a9cd17b306e2265fe3",
+                     *             "prev_randao": "0x1c7de097b9c30ceea8cc5491eb44217baf5203a1a8dcc6ab7c069f4e603079c9",
+                     *             "reader": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
+                     *             "receiver": "0x3598b551fff151c27f004f9bf64074603463d17a",
                      *             "sell_gas_ladder": [],
                      *             "size_bps": 10000,
                      *             "tip_wei": 0
                      *           },
                      *           {
                      *             "approve_gas_limit": 0,
-                     *             "approved_s": 2,
+                     *             "approved_s": 10,
                      *             "approves_all": true,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0xf208a5dd03611e7c2751260d8191eb7e270d4aca",
+                     *             "buyer": "0xec2f54d3f22102ea7022aaf488666a28107f37c0",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": true,
-                     *             "gas_float_wei": "12950602132909143005",
+                     *             "gas_float_wei": "17377528934297260676",
                      *             "kind_of": "Environment",
-                     *             "late_s": 7,
-                     *             "max_fee_wei": 43448049,
-                     *             "nonce": 10,
-                     *             "own_usdg_raw": 27379241,
-                     *             "prev_randao": "0x2948ae288af59b3468cde5b21c6ee1f22a8bf9b3d5b51d479f9c6003cb13192f",
-                     *             "reader": "0x2808d0025754898559b73c677455eea7aa737b0d",
-                     *             "receiver": "0xaf6c9c544c11865fe6507dd1ac058b18de332b01",
+                     *             "late_s": 3,
+                     *             "max_fee_wei": 60227091,
+                     *             "nonce": 30,
+                     *             "own_usdg_raw": 10763766,
+                     *             "prev_randao": "0x1ac9c2509e2625125a37b3f0ae23416622f148390a8a1ceb5783a0cb15a7c3e8",
+                     *             "reader": "0x544ff8ab760eb1c98ed086f003f34bf42d80d9c2",
+                     *             "receiver": "0xf347815f68b3342e305da8bdaae1023eb0f0dc1c",
                      *             "sell_gas_ladder": [
                      *               16777216
                      *             ],
-                     *             "size_bps": 7113,
-                     *             "tip_wei": 43448035
+                     *             "size_bps": 6442,
+                     *             "tip_wei": 60227077
                      *           }
                      *         ],
                      *         "facts": {
@@ -2358,7 +2358,7 @@ export interface operations {
                      *         "numbers": null,
                      *         "other_pools": [],
                      *         "owner_calls": null,
-                     *         "policy_version": "2026-11-29.6",
+                     *         "policy_version": "2026-11-30.1",
                      *         "pools_found": 1,
                      *         "role": "token",
                      *         "schema": 8,
@@ -2455,62 +2455,62 @@ export interface operations {
                      *               "trades": [
                      *                 {
                      *                   "kind_of": "CrowdTrade",
-                     *                   "late_s": 43,
+                     *                   "late_s": 62,
                      *                   "outcome": {
-                     *                     "back_raw": 6014792073222244,
-                     *                     "given_raw": "231189635162378742559009",
+                     *                     "back_raw": 5477215443720300,
+                     *                     "given_raw": "180117297338585630217996",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": 6014792073222244,
-                     *                     "planned_raw": "231189635162378742559009",
+                     *                     "paid_raw": 5477215443720300,
+                     *                     "planned_raw": "180117297338585630217996",
                      *                     "pool_bps": 0,
-                     *                     "received_raw": "231189635162378742559009",
-                     *                     "taken_raw": "231189635162378742559009"
+                     *                     "received_raw": "180117297338585630217996",
+                     *                     "taken_raw": "180117297338585630217996"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 7762,
+                     *                     "after_s": 13,
                      *                     "again_wei": 0,
                      *                     "approves_all": false,
                      *                     "delegates": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 11,
-                     *                     "purse_wei": "9456887666601687",
+                     *                     "nonce": 30,
+                     *                     "purse_wei": "10259638333227485",
                      *                     "share_bps": 10000,
-                     *                     "size_wei": 5856774714002912,
+                     *                     "size_wei": 4562655826496419,
                      *                     "tip_wei": 0,
                      *                     "usdg_raw": 0,
-                     *                     "wallet": "0xd31325eb3cb331257e27b0d3bdeb077411d74084",
+                     *                     "wallet": "0xfa047caa29e19533368cd6a52cfbb240d0616214",
                      *                     "way": "second route",
                      *                     "weth_wei": 0
                      *                   }
                      *                 },
                      *                 {
                      *                   "kind_of": "CrowdTrade",
-                     *                   "late_s": 43,
+                     *                   "late_s": 62,
                      *                   "outcome": {
-                     *                     "back_raw": 657038315271106,
-                     *                     "given_raw": "255643539499635729968704",
+                     *                     "back_raw": 1109823295577209,
+                     *                     "given_raw": "192012917610552729369313",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": 657038315271106,
-                     *                     "planned_raw": "21601879087719219182355",
+                     *                     "paid_raw": 1109823295577209,
+                     *                     "planned_raw": "41974023789666826640131",
                      *                     "pool_bps": 0,
-                     *                     "received_raw": "255643539499635729968704",
-                     *                     "taken_raw": "21601879087719219182355"
+                     *                     "received_raw": "192012917610552729369313",
+                     *                     "taken_raw": "41974023789666826640131"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 13,
+                     *                     "after_s": 12851,
                      *                     "again_wei": 0,
                      *                     "approves_all": true,
                      *                     "delegates": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 170,
-                     *                     "purse_wei": "142024120129644870",
-                     *                     "share_bps": 845,
-                     *                     "size_wei": 6480233665786521,
-                     *                     "tip_wei": 0,
-                     *                     "usdg_raw": 0,
-                     *                     "wallet": "0x6f8a040cc8e12fef55811fd018771929f8a3364d",
+                     *                     "nonce": 178,
+                     *                     "purse_wei": "131688268706202507",
+                     *                     "share_bps": 2186,
+                     *                     "size_wei": 4866265579285818,
+                     *                     "tip_wei": 913482655,
+                     *                     "usdg_raw": 36701358,
+                     *                     "wallet": "0x1745592c91a0f55a875f712580e07e32c09af727",
                      *                     "way": "usual",
-                     *                     "weth_wei": "19496752894483506"
+                     *                     "weth_wei": 0
                      *                   }
                      *                 }
                      *               ]
@@ -2574,15 +2574,15 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x113e2b33c12b0309af0e40422235fe5001ced2d6": {
-                     *                           "balance": "0x237b54ed0f4cb3f",
-                     *                           "nonce": "0x118"
+                     *                         "0xb729d702f731ef9e232069e96e9f85f9344a2678": {
+                     *                           "balance": "0x27704a7999e9f79",
+                     *                           "nonce": "0x9b"
                      *                         },
-                     *                         "0x55229e40f3ddf38a021d5a65a93e3c5ccaad02fd": {
-                     *                           "balance": "0xd46fd6736acb3f",
-                     *                           "nonce": "0x118"
+                     *                         "0x8f20e70fe8e519cd93ee299974cd7cd1205a56cc": {
+                     *                           "balance": "0x113bf2f3c149f79",
+                     *                           "nonce": "0x9b"
                      *                         },
-                     *                         "0xdcded505313adbb7afa742f442616ad82cc66e8a": {
+                     *                         "0x1473a886bb2344204ecbeb93f2df17f63dd26775": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
@@ -2591,11 +2591,11 @@ export interface operations {
                      *                         "time": "0x68f3573e",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xd8470942f4e2c88f087a4f4e8091b458534b444ad881bff8cf9c2f105c541434"
+                     *                         "prevRandao": "0x09461017e497cb357198def9fcff6cefa5e79ab1355cf6137225d6fb5ef01efd"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
+                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2603,10 +2603,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
+                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000113e2b33c12b0309af0e40422235fe5001ced2d6",
+                     *                           "input": "0x4d2301cc000000000000000000000000b729d702f731ef9e232069e96e9f85f9344a2678",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2619,14 +2619,14 @@ export interface operations {
                      *                         "time": "0x68f3574b",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x7b3e58ffee2ab52797f0e38abd54234b3ff262e4d8c58cc1ce9e0a160502ad9b"
+                     *                         "prevRandao": "0x0962480d877a84eec6895f70baef5998b9f6d9cc36c3b1c05cada5c0d764c841"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
+                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x70a08231000000000000000000000000113e2b33c12b0309af0e40422235fe5001ced2d6",
+                     *                           "input": "0x70a08231000000000000000000000000b729d702f731ef9e232069e96e9f85f9344a2678",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2654,15 +2654,15 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x113e2b33c12b0309af0e40422235fe5001ced2d6": {
-                     *                           "balance": "0x237b54ed0f4cb3f",
-                     *                           "nonce": "0x118"
+                     *                         "0xb729d702f731ef9e232069e96e9f85f9344a2678": {
+                     *                           "balance": "0x27704a7999e9f79",
+                     *                           "nonce": "0x9b"
                      *                         },
-                     *                         "0x55229e40f3ddf38a021d5a65a93e3c5ccaad02fd": {
-                     *                           "balance": "0xd46fd6736acb3f",
-                     *                           "nonce": "0x118"
+                     *                         "0x8f20e70fe8e519cd93ee299974cd7cd1205a56cc": {
+                     *                           "balance": "0x113bf2f3c149f79",
+                     *                           "nonce": "0x9b"
                      *                         },
-                     *                         "0xdcded505313adbb7afa742f442616ad82cc66e8a": {
+                     *                         "0x1473a886bb2344204ecbeb93f2df17f63dd26775": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
@@ -2671,11 +2671,11 @@ export interface operations {
                      *                         "time": "0x68f3573e",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xd8470942f4e2c88f087a4f4e8091b458534b444ad881bff8cf9c2f105c541434"
+                     *                         "prevRandao": "0x09461017e497cb357198def9fcff6cefa5e79ab1355cf6137225d6fb5ef01efd"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
+                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2683,10 +2683,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
+                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000113e2b33c12b0309af0e40422235fe5001ced2d6",
+                     *                           "input": "0x4d2301cc000000000000000000000000b729d702f731ef9e232069e96e9f85f9344a2678",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2696,14 +2696,14 @@ export interface operations {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
                      *                         "number": "0x50f",
-                     *                         "time": "0x68f35749",
+                     *                         "time": "0x68f35743",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x7b3e58ffee2ab52797f0e38abd54234b3ff262e4d8c58cc1ce9e0a160502ad9b"
+                     *                         "prevRandao": "0x0962480d877a84eec6895f70baef5998b9f6d9cc36c3b1c05cada5c0d764c841"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x113e2b33c12b0309af0e40422235fe5001ced2d6",
+                     *                           "from": "0xb729d702f731ef9e232069e96e9f85f9344a2678",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2730,15 +2730,15 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0x113e2b33c12b0309af0e40422235fe5001ced2d6": {
-                     *                           "balance": "0x237b54ed0f4cb3f",
-                     *                           "nonce": "0x118"
+                     *                         "0xb729d702f731ef9e232069e96e9f85f9344a2678": {
+                     *                           "balance": "0x27704a7999e9f79",
+                     *                           "nonce": "0x9b"
                      *                         },
-                     *                         "0x55229e40f3ddf38a021d5a65a93e3c5ccaad02fd": {
-                     *                           "balance": "0xd46fd6736acb3f",
-                     *                           "nonce": "0x118"
+                     *                         "0x8f20e70fe8e519cd93ee299974cd7cd1205a56cc": {
+                     *                           "balance": "0x113bf2f3c149f79",
+                     *                           "nonce": "0x9b"
                      *                         },
-                     *                         "0xdcded505313adbb7afa742f442616ad82cc66e8a": {
+                     *                         "0x1473a886bb2344204ecbeb93f2df17f63dd26775": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
@@ -2747,11 +2747,11 @@ export interface operations {
                      *                         "time": "0x68f3573e",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0xd8470942f4e2c88f087a4f4e8091b458534b444ad881bff8cf9c2f105c541434"
+                     *                         "prevRandao": "0x09461017e497cb357198def9fcff6cefa5e79ab1355cf6137225d6fb5ef01efd"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
+                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2759,10 +2759,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0xdcded505313adbb7afa742f442616ad82cc66e8a",
+                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000113e2b33c12b0309af0e40422235fe5001ced2d6",
+                     *                           "input": "0x4d2301cc000000000000000000000000b729d702f731ef9e232069e96e9f85f9344a2678",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2772,14 +2772,14 @@ export interface operations {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
                      *                         "number": "0x50f",
-                     *                         "time": "0x68f3654c",
+                     *                         "time": "0x68f36546",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x7b3e58ffee2ab52797f0e38abd54234b3ff262e4d8c58cc1ce9e0a160502ad9b"
+                     *                         "prevRandao": "0x0962480d877a84eec6895f70baef5998b9f6d9cc36c3b1c05cada5c0d764c841"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x113e2b33c12b0309af0e40422235fe5001ced2d6",
+                     *                           "from": "0xb729d702f731ef9e232069e96e9f85f9344a2678",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
                      *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
@@ -2947,12 +2947,12 @@ export interface operations {
                      *           "level": "ok",
                      *           "roundTripLossBps": 60,
                      *           "block": 1293,
-                     *           "checkedAt": "2026-11-30T04:48:31.067000Z",
+                     *           "checkedAt": "2026-11-30T06:29:49.880000Z",
                      *           "lastBlock": 1293,
-                     *           "lastCheckedAt": "2026-11-30T04:48:31.067000Z",
+                     *           "lastCheckedAt": "2026-11-30T06:29:49.880000Z",
                      *           "checks": 1,
                      *           "deep": false,
-                     *           "policyVersion": "2026-11-29.6"
+                     *           "policyVersion": "2026-11-30.1"
                      *         }
                      *       ]
                      *     }
@@ -3175,7 +3175,7 @@ export interface operations {
                      *               "profitEth": 0.2050884980730072,
                      *               "spentEth": 0.1,
                      *               "multiple": 3.050884980730072,
-                     *               "closedAt": "2025-10-18T09:00:53Z"
+                     *               "closedAt": "2025-10-18T09:00:52Z"
                      *             }
                      *           },
                      *           {
@@ -3194,7 +3194,7 @@ export interface operations {
                      *               "profitEth": 0.1610814565662864,
                      *               "spentEth": 0.1,
                      *               "multiple": 2.610814565662864,
-                     *               "closedAt": "2025-10-18T09:00:56Z"
+                     *               "closedAt": "2025-10-18T09:00:55Z"
                      *             }
                      *           }
                      *         ]
@@ -3205,7 +3205,7 @@ export interface operations {
                      *         "mostLaunches": 1,
                      *         "deployerLaunches": 2
                      *       },
-                     *       "checkedAt": "2026-11-30T04:49:46Z",
+                     *       "checkedAt": "2026-11-30T06:31:05Z",
                      *       "why": []
                      *     }
                      */
@@ -3365,7 +3365,7 @@ export interface operations {
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
                      *       "block": 1371,
-                     *       "checkedAt": "2026-11-30T04:49:48.783000Z",
+                     *       "checkedAt": "2026-11-30T06:31:07.767000Z",
                      *       "totals": {
                      *         "freeBps": 10000,
                      *         "lockedBps": 0,
@@ -3580,7 +3580,7 @@ export interface operations {
                      * @example {
                      *       "kind": "verdict",
                      *       "text": "The first check of 0x36b58f5c1969b7b6591d752ea6f5486d069010ab found ok (ok).",
-                     *       "at": "2026-11-30T04:48:31.067000Z",
+                     *       "at": "2026-11-30T06:29:49.880000Z",
                      *       "token": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "block": 1293,
                      *       "wallet": null,
@@ -3771,7 +3771,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "simulatedAt": "2026-11-30T04:49:46.581000Z"
+                     *       "simulatedAt": "2026-11-30T06:31:05.381000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Simulation"];
@@ -3921,14 +3921,14 @@ export interface operations {
                      *         "minRaw": "3928536246809653875430944"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-30T05:09:46Z",
+                     *       "validUntil": "2026-11-30T06:51:05Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
                      *           "n": 1,
                      *           "does": "Spend 0.1 eth on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 3928536.246809653875430944 (3928536246809653875430944 base units) tokens.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d051a000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d1cd9000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "100000000000000000",
                      *           "gas": 221769
                      *         }
@@ -3966,7 +3966,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-30T04:49:47.021000Z"
+                     *       "preparedAt": "2026-11-30T06:31:05.734000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4165,7 +4165,7 @@ export interface operations {
                      *         "minRaw": "49326148087980535"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-30T05:09:48Z",
+                     *       "validUntil": "2026-11-30T06:51:07Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
@@ -4180,7 +4180,7 @@ export interface operations {
                      *           "n": 2,
                      *           "does": "Sell 1984109.215560431250217648 tokens on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 0.049326148087980535 (49326148087980535 base units) eth.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d051c000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d1cdb000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "0",
                      *           "gas": 213876
                      *         }
@@ -4201,7 +4201,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-30T04:49:48.461000Z"
+                     *       "preparedAt": "2026-11-30T06:31:07.495000Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PreparedTrade"];
@@ -4368,10 +4368,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "message": "127.0.0.1:37321 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:37321\nVersion: 1\nChain ID: 4663\nNonce: 8585a47c816a92af4d07829d29a66116\nIssued At: 2026-11-30T04:49:00Z\nExpiration Time: 2026-11-30T04:59:00Z",
+                     *       "message": "127.0.0.1:50039 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:50039\nVersion: 1\nChain ID: 4663\nNonce: 79139d629e56aa987d95a21b629a62b9\nIssued At: 2026-11-30T06:31:00Z\nExpiration Time: 2026-11-30T06:41:00Z",
                      *       "sign": "personal_sign",
                      *       "claim": "0000000000000000000000000000000000000000000000000000000000000000",
-                     *       "claimMessage": "127.0.0.1:37321 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:37321\nVersion: 1\nChain ID: 4663\nNonce: 8d5c8ded2a8bad733a64815dff35fd05\nIssued At: 2026-11-30T04:49:00Z\nExpiration Time: 2026-11-30T04:59:00Z"
+                     *       "claimMessage": "127.0.0.1:50039 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:50039\nVersion: 1\nChain ID: 4663\nNonce: 73caaf3d1d7b9f80cfaf3d997b28b8de\nIssued At: 2026-11-30T06:31:00Z\nExpiration Time: 2026-11-30T06:41:00Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TextToSign"];
@@ -4474,9 +4474,9 @@ export interface operations {
                      *       "live": [
                      *         {
                      *           "id": 2,
-                     *           "start": "rt_5mZBZ",
+                     *           "start": "rt_7yTol",
                      *           "label": "",
-                     *           "madeAt": "2026-11-30T04:49:48.851283Z",
+                     *           "madeAt": "2026-11-30T06:31:07.821155Z",
                      *           "revokedAt": null
                      *         }
                      *       ],
@@ -4601,7 +4601,7 @@ export interface operations {
                      *       "key": "rt_<your key>",
                      *       "shownOnce": true,
                      *       "mite": {
-                     *         "designation": "mite-g5f6",
+                     *         "designation": "mite-5fa4",
                      *         "wallet": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
                      *         "agent": false
                      *       },
@@ -4758,13 +4758,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "text": "Key rt_C3mFn… is revoked.",
+                     *       "text": "Key rt_EE9Gg… is revoked.",
                      *       "key": {
                      *         "id": 3,
-                     *         "start": "rt_C3mFn",
+                     *         "start": "rt_EE9Gg",
                      *         "label": "",
-                     *         "madeAt": "2026-11-30T04:49:48.899825Z",
-                     *         "revokedAt": "2026-11-30T04:49:48.907161Z"
+                     *         "madeAt": "2026-11-30T06:31:07.856041Z",
+                     *         "revokedAt": "2026-11-30T06:31:07.863241Z"
                      *       }
                      *     }
                      */

@@ -127,9 +127,25 @@ async def test_they_sell_on_nodes_that_count_otherwise_too(
 async def test_at_most_twelve_are_sold_as_and_only_by_deep_checks(indexed: Context) -> None:
     token = await most_held(indexed)
     drawn = [(await prepare_inputs(indexed, token, deep=True)).indexed.holders for _ in "ab"]
-    assert all(0 < len(holders) <= POLICY.most_holders for holders in drawn)
+    assert all(0 < len(holders) <= POLICY.drawn_holders for holders in drawn)
+    evidence, _ = await deep(indexed, token)
+    assert len(sells(evidence).tried) == min(sells(evidence).known, POLICY.most_holders)
     plain = await prepare_inputs(indexed, token)
     assert plain.indexed.holders == ()
+
+
+async def test_who_traded_and_holds_nothing_fills_no_place(indexed: Context, built: Built) -> None:
+    """In any third of the draw."""
+    token = built.tokens["graduated"]
+    holders = [one.holder for one in sells((await deep(indexed, token))[0]).tried]
+    nobody = [f"0x{n:040x}" for n in range(0x5A00, 0x5A00 + POLICY.drawn_holders - len(holders))]
+    for drawn in (nobody + holders, [*nobody[:20], *holders, *nobody[20:]], holders + nobody):
+        evidence, _ = await deep(indexed, token, holders=drawn)
+        assert {one.holder for one in sells(evidence).tried} == set(holders)
+    evidence, _ = await deep(indexed, token, holders=nobody)
+    verdict = judge(evidence, POLICY).verdict
+    assert (verdict.code, verdict.level) == ("ok", "warn")
+    assert f"Of {len(nobody)} wallets that bought more than they sold, none holds enough" in verdict.text
 
 
 async def test_where_holders_were_caught_lately_every_check_asks_them(indexed: Context) -> None:

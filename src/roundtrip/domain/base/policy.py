@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-29.6"
+    version: str = "2026-11-30.1"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -147,9 +147,11 @@ class Policy:
     """Simulations that try what an owner could change."""
     owner_call_gas_limit: int = 1_200_000
 
+    drawn_holders: int = 48
+    """Known holders of which balances are read: by their trades a third hold most, a third traded last, and a
+    third are drawn at random."""
     most_holders: int = 12
-    """Known holders for which sells are tried: a third hold most, a third traded last, a third are drawn at
-    random."""
+    """Of them, those for which sells are tried: as many of each third as hold enough."""
     least_caught: int = 2
     """Fewer caught holders only give a warning: one may be barred for a good reason."""
     caught_share_bps: int = 5000

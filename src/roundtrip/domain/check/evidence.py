@@ -525,7 +525,7 @@ class HolderSells:
     """Sells of real holders' tokens. ``venue``: the number of the venue that was sold on. ``control``: the
     sell of the check's own wallet there; each holder takes its place, after the same buy, and sells as many
     of its own tokens, or all that it has. ``known``: the number of known holders; those with code, behind the
-    token or without tokens were not ``tried``."""
+    token or with too few tokens were not ``tried``, nor more than ``most_holders``."""
 
     wire: ClassVar[str] = "HolderSells"
     venue: int

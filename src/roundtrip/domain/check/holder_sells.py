@@ -78,33 +78,49 @@ def gaps(sells: HolderSells | Missing | None) -> list[Missing]:
     return [] if sells is None else [loss for loss in _losses(sells) if isinstance(loss, Missing)]
 
 
+def _hold_too_little(sells: HolderSells, policy: Policy) -> bool:
+    """Whether so few of many known holders hold enough to be tried that they say nothing: somebody may have
+    traded dust from many wallets, or the token took its holders' balances."""
+    return sells.known >= policy.most_holders and len(sells.tried) < policy.least_caught
+
+
 def warns(sells: HolderSells | Missing | None, policy: Policy) -> bool:
-    """Whether a holder is caught, loses at least the warning line, or has no result, which is no pass."""
+    """Whether a holder is caught, loses at least the warning line, or has no result, which is no pass; or so
+    few of many could be tried."""
     if not isinstance(sells, HolderSells):
         return False
     findings = judge_holder_sells(sells, policy)
     return (
         bool(gaps(sells))
+        or _hold_too_little(sells, policy)
         or findings.caught() + findings.waiting > 0
         or findings.worst_bps >= policy.warn_loss_bps
     )
 
 
 def holder_sentence(sells: HolderSells | Missing | None, policy: Policy) -> str:
-    """One sentence; empty where no holder was tried."""
+    """One sentence, or two; empty where no holder is known."""
     if isinstance(sells, Missing):
         return (
             f"We could not find out whether real holders can sell it: {names.reason(sells.why).rstrip('.')}."
         )
-    if sells is None or not sells.tried:
+    if sells is None:
         return ""
+    few = _too_few_sentence(sells) if _hold_too_little(sells, policy) else ""
+    if not sells.tried:
+        return few
     findings, unknown = judge_holder_sells(sells, policy), len(gaps(sells))
     if findings.known == 0:
-        return f"We could not find out whether {_holders_text(unknown)} can sell it."
+        return f"{few} We could not find out whether {_holders_text(unknown)} can sell it.".strip()
     parts = _parts(findings, policy) or [f"{_holders_text(findings.known)} can sell it as a new wallet can"]
     if unknown:
         parts.append(f"we could not find out about {unknown} more")
-    return f"{'; '.join(parts)}."
+    return f"{few} {'; '.join(parts)}.".strip()
+
+
+def _too_few_sentence(sells: HolderSells) -> str:
+    least = "none holds" if not sells.tried else f"only {len(sells.tried)} holds"
+    return f"Of {format_count(sells.known, 'wallet')} that bought more than they sold, {least} enough to try."
 
 
 def _parts(findings: HolderSellFindings, policy: Policy) -> list[str]:

@@ -165,6 +165,7 @@ _PURPOSES = MappingProxyType(
         "most_received": "tokens that a caller's calls may bring; more are unproven",
         "most_owner_calls": "simulations that try what an owner could change (deep)",
         "owner_call_gas_limit": "the gas of each such call",
+        "drawn_holders": "real holders whose balance is read (deep)",
         "most_holders": "real holders for which sells are simulated (deep)",
         "least_caught": "fewer holders that cannot sell only make a warning",
         "caught_share_bps": "the code is cannot_sell where this share of the holders cannot sell",

@@ -259,7 +259,7 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
         return "a check has a deployer and its launches together, and the file has one of them"
     if inputs.indexed.unread and holders:
         return "it tries holders and says that they could not be read"
-    if len(set(holders)) != len(holders) or len(holders) > policy.most_holders:
+    if len(set(holders)) != len(holders) or len(holders) > policy.drawn_holders:
         return "it tries more holders than a check does, or one of them twice"
     for holder in holders:
         if parse_address(holder) != holder or holder in BURN_ADDRESSES | contracts.all_addresses() | {

@@ -134,5 +134,6 @@ def plan_holder_sells(
     left_out = insiders(evidence)
     wallets = [wallet for wallet in holders.wallets if wallet.address not in left_out]
     unread = tuple(address for address in holders.unread if address not in left_out)
-    known = len(bought.indexed.holders)
-    return HolderSellPlan(best, sell, control, known, sell_plans.plan_sells(sell, wallets), unread)
+    drawn = bought.indexed.holders
+    planned = sell_plans.plan_sells(sell, wallets, drawn)
+    return HolderSellPlan(best, sell, control, len(drawn), planned, unread)

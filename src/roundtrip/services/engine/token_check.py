@@ -114,7 +114,7 @@ async def read_index(ctx: Context, token: Address, seed: bytes, holders: bool) -
     them drawn by ``seed`` (32 bytes); else only where real holders were found caught lately. None where the
     database does not answer in time."""
     left_out = BURN_ADDRESSES | ctx.contracts.all_addresses()
-    draw = HolderDraw(ctx.policy.most_holders, seed, left_out, only_caught=not holders)
+    draw = HolderDraw(ctx.policy.drawn_holders, seed, left_out, only_caught=not holders)
     since = at(ctx.now_s()) - timedelta(seconds=ctx.policy.recalled_s)
     return await read_token_index(ctx.pool, token, ctx.index_patience_s, since, draw)
 

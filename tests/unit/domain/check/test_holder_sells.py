@@ -39,7 +39,7 @@ def held(*outcomes: CellOutcome, later: CellOutcome | None = None) -> HolderSell
         HolderSell(Address(f"0x{n:040x}"), 1, one, later if isinstance(one, RefusedCall) else None)
         for n, one in enumerate(outcomes, 1)
     )
-    return HolderSells(0, CONTROL, 12, tried)
+    return HolderSells(0, CONTROL, 11, tried)
 
 
 def judged(known: HolderSells | Missing | None, loss_bps: int = 60) -> Verdict:
@@ -136,6 +136,29 @@ def test_what_holders_meet_makes_the_verdict(
 
 def test_nobody_asked_is_not_spoken_of() -> None:
     assert judged(None) == Verdict("ok", "ok", PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("known", "outcomes", "level", "says"),
+    [
+        (48, [], "warn", "Of 48 wallets that bought more than they sold, none holds enough to try."),
+        (
+            12,
+            [FAIR],
+            "warn",
+            "Of 12 wallets that bought more than they sold, only 1 holds enough to try."
+            " 1 real holder can sell it as a new wallet can.",
+        ),
+        (12, [FAIR, FAIR], "ok", "2 real holders can sell it as a new wallet can."),
+        (11, [FAIR], "ok", "1 real holder can sell it as a new wallet can."),
+    ],
+)
+def test_of_many_holders_too_few_that_hold_enough_are_no_pass(
+    known: int, outcomes: list[CellOutcome], level: str, says: str
+) -> None:
+    sells = replace(held(*outcomes), known=known)
+    assert judged(sells).level == level
+    assert holder_sentence(sells, POLICY) == says
 
 
 def test_who_sells_when_a_day_is_over_only_waits() -> None:
