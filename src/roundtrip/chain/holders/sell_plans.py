@@ -116,9 +116,7 @@ def plan_sells(
             planned.append(PlannedSell(address))
             continue
         start, start_later = _sell_start(held_raw, own_raw), _sell_start(later_raw, own_raw)
-        planned.append(
-            PlannedSell(address, start, start_later, _sell_plan(sell, holder, start, start_later))
-        )
+        planned.append(PlannedSell(address, start, start_later, _sell_plan(sell, holder, start, start_later)))
     return tuple(planned)
 
 
