@@ -15,6 +15,11 @@ def format_percent(bps: int) -> str:
     return f"{sign}{bps * 100 // BPS:,}.{bps % 100:02d} %"
 
 
+def format_loss(bps: int) -> str:
+    """``a loss of 0.60 %``, or a gain."""
+    return f"a loss of {format_percent(bps)}" if bps >= 0 else f"a gain of {format_percent(-bps)}"
+
+
 def format_sold_loss(loss_bps: int, sold_bps: int | None) -> str:
     """The loss of a sell, and what it holds for: ``0.41 % for the 60.01 % of it that sold``. ``sold_bps``:
     the part that sold; None: not known."""

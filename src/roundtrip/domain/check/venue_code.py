@@ -145,17 +145,19 @@ def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
 
 
 def at_once_bps(reading: VenueReading) -> int:
-    """The most that is lost at once: of all of it, of the small round trip, and by a launch's first tax."""
-    full_bps = reading.full.loss_bps if isinstance(reading.full, Sale) else 0
-    return max(full_bps, bps_or_zero(reading.fees_bps), bps_or_zero(reading.first_tax_bps))
+    """The most that is lost at once: of all or nearly all of it, of the small round trip, and by a launch's
+    first tax."""
+    sold_bps = [sell.loss_bps for sell in (reading.full, reading.nearly) if isinstance(sell, Sale)]
+    return max([*sold_bps, bps_or_zero(reading.fees_bps), bps_or_zero(reading.first_tax_bps), 0])
 
 
 def find_later_loss(reading: VenueReading, loss_bps: int) -> Literal["an hour", "a day"] | None:
-    """After how long a sell of all of it loses that much, where nothing does at once; None: after none."""
+    """After how long a sell of all or nearly all of it loses that much, where nothing does at once; None:
+    after none."""
     if loss_bps > at_once_bps(reading):
-        if isinstance(reading.hour, Sale) and reading.hour.loss_bps == loss_bps:
+        if any(isinstance(s, Sale) and s.loss_bps == loss_bps for s in (reading.hour, reading.nearly_hour)):
             return "an hour"
-        if isinstance(reading.day, Sale) and reading.day.loss_bps == loss_bps:
+        if any(isinstance(s, Sale) and s.loss_bps == loss_bps for s in (reading.day, reading.nearly_day)):
             return "a day"
     return None
 

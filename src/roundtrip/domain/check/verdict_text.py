@@ -2,7 +2,7 @@
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import NO_ANSWER
-from roundtrip.domain.base.figures import format_count, format_eth, format_percent
+from roundtrip.domain.base.figures import format_count, format_eth, format_loss, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.router_codes import quote_reason
 from roundtrip.domain.base.types import BPS
@@ -315,8 +315,7 @@ def stops_text(reading: VenueReading, what: str) -> str:
     left = max((sell.share_bps for sell in laters if isinstance(sell, Sale)), default=0)
     most = f"more than {format_percent(left)} of it " if left else ""
     part = what if soon is reading.full else nearly_all_of(soon, what)
-    loss = format_percent(soon.loss_bps)
-    return f"you can sell {part} now for a loss of {loss}, but not {most}after an hour or a day"
+    return f"you can sell {part} now for {format_loss(soon.loss_bps)}, but not {most}after an hour or a day"
 
 
 def stop_refusal(reading: VenueReading) -> str:
@@ -424,7 +423,7 @@ def _cost_text(
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
         when = find_later_loss(reading, worst)
-        if when is not None and isinstance(reading.full, Sale):
+        if when is not None and any(isinstance(sell, Sale) for sell in (reading.full, reading.nearly)):
             left = format_percent(max(0, BPS - worst))
             return f"It loses value while you hold it: after {when} you get {left} of your money back"
         victims = victims_text(reading.crowd, worst) if worst > at_once_bps(reading) else ""
@@ -462,11 +461,11 @@ def _ok_text(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, po
     if sells_in_pieces_only(reading, policy):
         return _sold_in_pieces_text(reading, why)
     if sells_at_some_hours_only(reading, policy) and isinstance(reading.any_hour, Sale):
-        lost = format_percent(reading.any_hour.loss_bps)
-        return f"It sells at some hours of the day only, and not now{why}; then for a loss of {lost}"
+        lost = format_loss(reading.any_hour.loss_bps)
+        return f"It sells at some hours of the day only, and not now{why}; then for {lost}"
     if sells_by_second_route_only(reading, policy) and isinstance(reading.route, Sale):
-        route, loss = venue.venue.traits.second_route, format_percent(reading.route.loss_bps)
-        return f"The usual sell is refused{why}; a sell through {route} went through for a loss of {loss}"
+        route, loss = venue.venue.traits.second_route, format_loss(reading.route.loss_bps)
+        return f"The usual sell is refused{why}; a sell through {route} went through for {loss}"
     return f"You cannot sell it at once{why}; you can {later_text(reading, policy)}"
 
 
@@ -485,7 +484,7 @@ def _nearly_all_text(nearly: Sale, reading: VenueReading, why: str, policy: Poli
     """The largest part that sells at once, with its loss, and when it no longer does. ``why``: the reason why
     all of it does not, in brackets."""
     part = nearly_all_of(nearly, "it")
-    text = f"{part[0].upper()}{part[1:]} sells at once for a loss of {format_percent(nearly.loss_bps)}"
+    text = f"{part[0].upper()}{part[1:]} sells at once for {format_loss(nearly.loss_bps)}"
     for when, sells in (
         ("an hour", (reading.hour, reading.nearly_hour)),
         ("a day", (reading.day, reading.nearly_day)),
@@ -521,11 +520,7 @@ def _sold_in_pieces_text(reading: VenueReading, why: str) -> str:
     else:
         part = "half" if isinstance(reading.half, RefusedCall) else "all"
         one_sale = f"A sale of {part} of it is refused{why}"
-    loss_bps = pieces.loss_bps
-    lost = (
-        f"a loss of {format_percent(loss_bps)}" if loss_bps >= 0 else f"a gain of {format_percent(-loss_bps)}"
-    )
-    return f"{one_sale}; {pieces_text(reading, pieces, lost)}"
+    return f"{one_sale}; {pieces_text(reading, pieces, format_loss(pieces.loss_bps))}"
 
 
 def pieces_text(reading: VenueReading, pieces: Sale, lost: str) -> str:
@@ -537,31 +532,29 @@ def pieces_text(reading: VenueReading, pieces: Sale, lost: str) -> str:
 
 
 def _sells_at_once_text(full: Sale, reading: VenueReading) -> str:
-    loss = format_percent(full.loss_bps)
+    loss = format_loss(full.loss_bps)
     if reading.refused_elsewhere is not None:
         reason = names.reason(reading.refused_elsewhere.reason or "")
         refusal = REASON_WITHHELD if reason in ROUTER_REASONS else quote_reason(reason)
         why = f" ({refusal})" if reason else ""
-        return f"One test wallet bought and sold it for a loss of {loss}; another could not buy it{why}"
+        return f"One test wallet bought and sold it for {loss}; another could not buy it{why}"
     if reading.closing:
         usual = "A buy of the usual size would sell its curve out"
-        return f"{usual}; a smaller one sold straight back for a loss of {loss}"
+        return f"{usual}; a smaller one sold straight back for {loss}"
     if not full.whole:
         return f"Only {format_percent(full.share_bps)} of what was bought sold straight back"
     for when, later in (("an hour", reading.hour), ("a day", reading.day)):
         if not isinstance(later, Sale):
-            return f"It sells now for a loss of {loss}, but not at all after {when}"
+            return f"It sells now for {loss}, but not at all after {when}"
         if not later.whole:
             share = format_percent(later.share_bps)
-            return f"It sells now for a loss of {loss}, but after {when} only {share} of it sells"
+            return f"It sells now for {loss}, but after {when} only {share} of it sells"
     for part_text, part in (("half", reading.half), ("a hundredth", reading.sliver)):
         if isinstance(part, RefusedCall):
-            return f"All of it sells for a loss of {loss}, but {part_text} of it does not"
+            return f"All of it sells for {loss}, but {part_text} of it does not"
         if isinstance(part, Missing):
-            return (
-                f"All of it sells for a loss of {loss}; we could not find out whether {part_text} of it does"
-            )
-    return f"It was bought and sold straight back for a loss of {loss}"
+            return f"All of it sells for {loss}; we could not find out whether {part_text} of it does"
+    return f"It was bought and sold straight back for {loss}"
 
 
 def _supply_share(evidence: Evidence, reading: VenueReading) -> str:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from roundtrip.domain.base import names
-from roundtrip.domain.base.figures import format_percent
+from roundtrip.domain.base.figures import format_loss, format_percent
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.router_codes import find_meaning, quote_reason
 from roundtrip.domain.base.types import Address
@@ -278,11 +278,11 @@ def _pool_got_less(reading: VenueReading) -> bool:
 def _sell_cost_text(finding: ExitFinding, reading: VenueReading, clause: str, policy: Policy) -> str:
     if finding.exit.free:
         return "you can sell what it brings, for which it spends nothing"
-    lost = loss(finding.loss_bps or 0)
+    lost = format_loss(finding.loss_bps or 0)
     full = reading.full
     if not isinstance(full, Sale) or not enough(full, policy):
         return _later_or_part_text(reading, clause, lost, policy)
-    at_once = loss(full.loss_bps)
+    at_once = format_loss(full.loss_bps)
     for when, later in _later_sells(reading):
         if isinstance(later, Missing):
             unknown = f"we could not find out whether it does after {when}"
@@ -325,11 +325,6 @@ def _later_or_part_text(reading: VenueReading, clause: str, lost: str, policy: P
     if is_unknown:
         whole = "we could not find out whether you can sell what it buys at once"
     return f"{whole}{clause}; you can {later_text(reading, policy)}, for {lost}"
-
-
-def loss(bps: int) -> str:
-    """``a loss of 0.60 %``, or a gain."""
-    return f"a loss of {format_percent(bps)}" if bps >= 0 else f"a gain of {format_percent(-bps)}"
 
 
 def _curve_sold_out_text(finding: ExitFinding) -> str:

@@ -271,13 +271,18 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer
     )
 
 
+_SHRINKING_BPS = 9000
+"""Of a smaller part enough is left at the deadline, or the token is no longer worth a sale."""
+
+
 async def _rehearse_sell(
     builder: TradeBuilder, amount_raw: int, meter: Meter
 ) -> tuple[TradeBuilder, int, Rehearsals]:
-    """Rehearses the sell, and returns builder and amount with it. A sell of the whole balance, where that
-    shrinks by itself, becomes one of what is left at the deadline."""
+    """Rehearses the sell, and returns builder and amount with it. A sell of the whole balance or nearly all,
+    where that shrinks by itself, becomes one of what is left at the deadline."""
     venues, asking, beside = tradable(builder.buy_round), Meter(), Meter()
-    if amount_raw != builder.holdings.asset_raw:
+    held_raw = builder.holdings.asset_raw
+    if not held_raw * _SHRINKING_BPS <= amount_raw * BPS <= held_raw * BPS:
         return builder, amount_raw, await rehearse(builder, dict.fromkeys(venues, amount_raw), meter)
     rehearsals, later_raw = await at_once(
         rehearse(builder, dict.fromkeys(venues, amount_raw), asking),

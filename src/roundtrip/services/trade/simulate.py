@@ -244,7 +244,7 @@ async def _run_as_sent(
     least_gas = exit_gas(limits, len(tokens), case.ctx.policy)
     planned = case.gas.plan(variants, least_gas, other_venues_gas(limits, tokens, case.ctx.policy))
     if planned is None:
-        return _JudgedCalls(TradeOutcome("unproven", missing=TOO_DEAR), rehearsed)
+        return _JudgedCalls(TradeOutcome("unproven", missing=TOO_DEAR), rehearsed, tokens=len(tokens))
     variants, selling_gas = planned
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (try_sells(check, meter) for (_, check), meter in zip(tradable, meters[2:], strict=True))
@@ -499,9 +499,11 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
     outcome, result = judged.outcome, judged.ran
     if outcome.missing is TOO_DEAR:
         millions = case.ctx.policy.trade_gas_budget // 10**6
+        what = "The calls use" if judged.tokens < 2 else f"To sell {judged.tokens} tokens back uses"
+        alone = "" if judged.tokens < 2 else " Simulate each buy alone."
         return (
-            f"The calls use too much gas: all simulations of one request together may use {millions:,} "
-            "million gas. This is not a pass."
+            f"{what} too much gas: all simulations of one request together may use {millions:,} million gas."
+            f"{alone} This is not a pass."
         )
     if any(outcome.missing is limit for limit in _OWN_LIMITS) and outcome.missing is not None:
         why = outcome.missing.why

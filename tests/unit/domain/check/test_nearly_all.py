@@ -84,6 +84,18 @@ def test_the_text_has_what_sold_and_its_loss(outcome: CellOutcome, text: str) ->
     assert message == f'{text}, but not all of it (the sell fails with "keep a rest").'
 
 
+def test_a_loss_after_a_day_is_no_fee_of_a_round_trip() -> None:
+    """Also where nearly all of it is what sells."""
+    code, _, message = verdict(keeping(**always(sold(60, 9900)) | {"day": sold(3000, 9900)}))
+    assert code == "high_fees"
+    assert message.startswith("It loses value while you hold it: after a day you get 70.00 % of your money")
+
+
+def test_a_gain_is_no_loss_below_zero() -> None:
+    code, _, message = verdict(keeping(**always(sold(-137, 9900))))
+    assert (code, message[:52]) == ("ok", "99 % of it sells at once for a gain of 1.37 %, but n")
+
+
 def test_half_of_it_stays_half_of_it() -> None:
     rows = verdict(keeping(**always(sold(60, 5000))))
     assert rows[:2] == ("ok", "warn")
