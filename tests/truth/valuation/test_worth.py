@@ -10,7 +10,14 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, slot_of, worth
+from roundtrip.services.valuation.holdings import (
+    HoldingToSell,
+    SellValue,
+    Valued,
+    slot_of,
+    worth,
+    worth_in_parts,
+)
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip_development.devnet.stories import PoolPlan, Story
@@ -296,6 +303,18 @@ async def test_what_nobody_can_buy_and_nobody_sells_who_is_given_it_is_unknown(
     (found,) = await valued(ctx, HoldingToSell(token, 10**6 * ETH, slot=await given(ctx, token)))
     assert isinstance(found, Missing)
     assert "no wallet can buy it now" in found.why
+
+
+async def test_the_token_says_why_a_bag_does_not_sell(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    """The router withholds the reason."""
+    animal = Animal("pausable_owner")
+    token, wallet = put(rpc, built, animal.story()), Wallet(rpc, built.contracts, "worth of a paused one")
+    assert wallet.buy(token, "weth", 3000, 10**17)
+    owner = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
+    owner.receipt(owner.send(token, calldata("setSelling(bool)", False)))
+    holding = HoldingToSell(Address(token), wallet.tokens(token), seller=Address(wallet.address))
+    (found,) = await worth_in_parts(ctx, await ctx.heads.refresh(), [holding], Meter())
+    assert found == RefusedCall("sell", "selling off", 0)
 
 
 @pytest.mark.parametrize("name", ["last_buyer_only", "detect_delays"])

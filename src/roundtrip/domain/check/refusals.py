@@ -1,5 +1,11 @@
 """Reasons of refused calls: of routers and pools, which hide the token's own, and words for a missing one."""
 
+from collections.abc import Iterable
+
+from roundtrip.domain.base import names
+
+from .evidence import RefusedCall
+
 NO_REASON = "no reason given"
 TRANSFER_REFUSED = "the token refused the transfer and gave no reason"
 """Where the transfer was also tried directly, without the router."""
@@ -62,3 +68,9 @@ TOO_MUCH = frozenset(
     }
 )
 """Reasons by which routers and curves refuse a swap that costs more than its own maximum."""
+
+
+def first_reason(refusals: Iterable[object]) -> str | None:
+    """The first cleaned reason that a token gives; None: it gives none."""
+    given = [names.reason(told.reason or "") for told in refusals if isinstance(told, RefusedCall)]
+    return next((reason for reason in given if reason and reason not in ROUTER_REASONS), None)

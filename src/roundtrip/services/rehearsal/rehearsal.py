@@ -1,7 +1,6 @@
 """The second batch of a trade: the check's sells, a rehearsal of the trade on every venue, and the choice.
 Also finds the reason that a token gives for refusing a transfer, where a router or pool withholds it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc.client import Meter
@@ -15,7 +14,7 @@ from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import Evidence, LaunchRecord, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.domain.check.refusals import PULL_REASONS, REASON_WITHHELD, ROUTER_REASONS
+from roundtrip.domain.check.refusals import PULL_REASONS, REASON_WITHHELD, ROUTER_REASONS, first_reason
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import Judgement, judge
@@ -426,7 +425,7 @@ async def find_tokens_reason(
         if given in PULL_REASONS:
             reason = await find_pull_reason(check, wallet, meter)
         else:
-            reason = _first_reason(trial.transfer_refusal for trial in check.data.venues)
+            reason = first_reason(trial.transfer_refusal for trial in check.data.venues)
         if reason is not None:
             return reason
     return None
@@ -447,7 +446,7 @@ async def find_pull_reason(check: BuyRoundResult, wallet: Address, meter: Meter)
         _, results = await run.ask({}, plans)
     except NodeFault:
         return None
-    return _first_reason(
+    return first_reason(
         outcomes.read_holder_pull(result)
         for result in results.values()
         if not isinstance(result, RefusedCall)
@@ -469,8 +468,3 @@ async def read_later_raw(check: BuyRoundResult, wallet: Address, delay_s: int, m
     result = results["later"]
     read = result.get("held-token") if isinstance(result, dict) else None
     return None if read is None or not read.ok else abi.uint_at(read.data, 0)
-
-
-def _first_reason(refusals: Iterable[RefusedCall | Missing | None]) -> str | None:
-    given = [names.reason(told.reason or "") for told in refusals if isinstance(told, RefusedCall)]
-    return next((reason for reason in given if reason and reason not in ROUTER_REASONS), None)

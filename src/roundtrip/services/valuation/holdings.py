@@ -9,14 +9,17 @@ from roundtrip.chain.blocks import environments
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, Meter, RpcError
 from roundtrip.chain.rpc.errors import describe_error
+from roundtrip.chain.simulate import outcomes, probe_plans
 from roundtrip.chain.simulate.balance_slots import BalanceSlot, guess_calls, read_guesses
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
+from roundtrip.domain.check.refusals import first_reason
 from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
+from roundtrip.domain.trade.text import is_withheld
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import KnownVenues, list_candidates
 from roundtrip.services.engine.inputs import role_of
@@ -35,7 +38,7 @@ from roundtrip.services.valuation.holding_sells import (
     read_sells,
     value_holding,
 )
-from roundtrip.services.valuation.token_batches import send_round
+from roundtrip.services.valuation.token_batches import BatchRequest, send_round
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
@@ -160,6 +163,9 @@ async def worth_in_parts(
                 largest[n] = PartValue(raw, value, whole)
         return largest
 
+    withheld = {n: holdings[n] for n in refused if _is_withheld(values[n])}
+    for n, reason in (await _ask_tokens(ctx, head, withheld, meter)).items():
+        values[n] = RefusedCall("sell", reason, 0)
     held_raw = {n: holdings[n].amount_raw for n in refused}
     found = (
         await find_parts(
@@ -178,6 +184,38 @@ async def worth_in_parts(
     for n, part in found.items():
         values[n] = part
     return values
+
+
+def _is_withheld(value: object) -> bool:
+    return isinstance(value, RefusedCall) and is_withheld(value.reason)
+
+
+async def _ask_tokens(
+    ctx: Context, head: ChainHead, holdings: Mapping[int, HoldingToSell], meter: Meter
+) -> dict[int, str]:
+    """The tokens' own reasons, where they refuse a venue's pull of one unit from a real seller with one. One
+    batch, or none."""
+    if not holdings:
+        return {}
+    cases = dict(zip(holdings, await _build_cases(ctx, head, list(holdings.values())), strict=True))
+    pulls = {number: _plan_pulls(case) for number, case in cases.items()}
+    answers = await send_round(ctx, head, pulls, meter)
+    reasons = {}
+    for number, by_place in answers.items():
+        results = (answer for answer in by_place.values() if isinstance(answer, dict))
+        if reason := first_reason(outcomes.read_holder_pull(result) for result in results):
+            reasons[number] = reason
+    return reasons
+
+
+def _plan_pulls(case: HoldingCase) -> list[BatchRequest]:
+    if case.seller is None:
+        return []
+    env, setting = replace(case.environment, buyer=case.seller), case.build_setting()
+    return [
+        BatchRequest(place, probe_plans.holder_pull_plan(place, setting, env), place=place)
+        for place in case.first_places()
+    ]
 
 
 async def _pass_numbers(

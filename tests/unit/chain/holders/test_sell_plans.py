@@ -39,7 +39,7 @@ def holder(held_raw: int | None = BOUGHT, wei: int | None = RICH_WEI, who: Addre
 
 
 def planned(place: VenuePlace = WETH, held_raw: int = BOUGHT, wei: int | None = RICH_WEI) -> PlannedSell:
-    (one,) = plan_sells(sell(place), [holder(held_raw, wei)])
+    (one,) = plan_sells(sell(place), [holder(held_raw, wei)], [ANN])
     return one
 
 
@@ -104,11 +104,26 @@ def test_as_much_is_sold_as_the_checks_own_wallet_sells_or_all_there_is(
 
 @pytest.mark.parametrize("held_raw", [0, 1, BOUGHT // 100 - 1])
 def test_dust_tells_nothing(held_raw: int) -> None:
-    assert plan_sells(sell(), [holder(held_raw)]) == ()
+    assert plan_sells(sell(), [holder(held_raw)], [ANN]) == ()
+
+
+@pytest.mark.parametrize("dust", [0, 15, 16, 46])
+def test_of_each_third_of_the_draw_as_many_are_tried_and_more_of_others(dust: int) -> None:
+    """``dust``: the first of the draw hold next to nothing."""
+    drawn = [address(0x500 + number) for number in range(POLICY.drawn_holders)]
+    holders = [holder(BOUGHT if number >= dust else 1, who=who) for number, who in enumerate(drawn)]
+    tried = [drawn.index(one.holder) for one in plan_sells(sell(), holders, drawn)]
+    expected = {
+        0: [0, 1, 2, 3, 16, 17, 18, 19, 32, 33, 34, 35],
+        15: [15, 16, 17, 18, 19, 32, 33, 34, 35, 20, 21, 22],
+        16: [16, 17, 18, 19, 32, 33, 34, 35, 20, 21, 22, 23],
+        46: [46, 47],
+    }
+    assert tried == expected[dust]
 
 
 def test_a_balance_that_is_not_told_is_a_gap() -> None:
-    (one,) = plan_sells(sell(), [holder(None)])
+    (one,) = plan_sells(sell(), [holder(None)], [ANN])
     assert one.plan is None
     assert read_sell(one, sell(), {}) == (sell_plans.NO_BALANCE, None)
 
@@ -171,7 +186,7 @@ def test_all_of_it_is_over_when_a_day_is() -> None:
     assert one.plan is not None
     assert sum(block.delay_s for block in one.plan.blocks) == 1 + POLICY.day_s
     late = replace(sell(), probe=replace(WHOLE, delay_s=POLICY.day_s))
-    (one,) = plan_sells(late, [holder()])
+    (one,) = plan_sells(late, [holder()], [ANN])
     assert one.plan is not None
     assert not any(step.label.startswith("later") for block in one.plan.blocks for step in block.steps)
     results = fill_results(one, 1)
