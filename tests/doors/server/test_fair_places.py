@@ -37,7 +37,7 @@ async def ask(
 
 @pytest.mark.parametrize(
     ("in_flight", "accounts"),
-    [(5, 0), (6, 0), (7, 1), (8, 0), (8, 1), (16, 1), (20, 10)],
+    [(8, 1), (5, 0), (6, 0), (7, 1), (8, 0), (16, 1), (20, 10)],
     ids=lambda number: str(number),
 )
 async def test_burners_of_one_caller_take_no_answer_from_others(
