@@ -4,6 +4,8 @@ import signal
 import sys
 from importlib import import_module
 
+import roundtrip
+
 # Before the slow imports: SIGUSR1, which replaces processes, would end this one until it is handled. It is
 # not ignored, as child processes would inherit that.
 signal.signal(signal.SIGUSR1, lambda number, frame: None)
@@ -13,7 +15,10 @@ _JUDGING = frozenset({"check", "simulate", "prepare", "holders"})
 
 
 def main() -> None:
-    """Runs the command that the arguments name."""
+    """Runs the command that the arguments name. ``--version`` imports nothing more."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"roundtrip {roundtrip.__version__}")
+        return
     is_judging = len(sys.argv) > 1 and sys.argv[1] in _JUDGING
     import_module("roundtrip.cli.judging" if is_judging else "roundtrip.cli.main").main()
 

@@ -12,6 +12,12 @@ TOKEN = "0x" + "1" * 40
 NOWHERE = ("--rpc", "http://127.0.0.1:1")
 
 
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["roundtrip", "--version"])
+    roundtrip.__main__.main()
+    assert capsys.readouterr().out == f"roundtrip {roundtrip.__version__}\n"
+
+
 def test_the_entry_knows_every_such_command() -> None:
     assert MODULES.keys() == roundtrip.__main__._JUDGING
     assert {name for name, entry in COMMANDS.items() if entry.module == "judging"} == MODULES.keys()

@@ -51,6 +51,8 @@ LATE = frozenset({"aiohttp", "asyncpg", "msgspec", "pydantic", "pydantic_setting
     ("program", "unread"),
     [
         ("sys.argv[1:] = ['--help']; import roundtrip.__main__; roundtrip.__main__.main()", LATE),
+        ("sys.argv[1:] = ['--version']; import roundtrip.__main__; roundtrip.__main__.main()",
+         LATE | {"typer", "rich"}),
         ("sys.argv[1:] = ['check', '--help']; import roundtrip.__main__; roundtrip.__main__.main()",
          LATE | {"typer"}),
         ("from roundtrip import Checker", LATE | {"typer", "rich"}),
