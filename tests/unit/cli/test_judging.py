@@ -1,5 +1,8 @@
 """Commands whose exit code is a verdict: nothing else may exit with 0, 1 or 2."""
 
+import subprocess
+import sys
+
 import pytest
 
 import roundtrip.__main__
@@ -12,10 +15,10 @@ TOKEN = "0x" + "1" * 40
 NOWHERE = ("--rpc", "http://127.0.0.1:1")
 
 
-def test_the_version_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["roundtrip", "--version"])
-    roundtrip.__main__.main()
-    assert capsys.readouterr().out == f"roundtrip {roundtrip.__version__}\n"
+def test_the_version_is_printed() -> None:
+    asked = [sys.executable, "-m", "roundtrip", "--version"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert done.stdout == f"roundtrip {roundtrip.__version__}\n"
 
 
 def test_the_entry_knows_every_such_command() -> None:
