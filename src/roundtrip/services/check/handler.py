@@ -207,7 +207,7 @@ async def _store(
         async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():
             row_id = await evidence_store.keep(connection, evidence.token, stored)
             await evidence_store.keep_proof(connection, row_id, proof_inputs, trips, stored.checked_at)
-            await keep_recalled(connection, evidence, inputs, now_s, ctx.policy)
+            await keep_recalled(connection, evidence, run.judgement.readings, inputs, now_s, ctx.policy)
             return await public_names.scams(connection, _owner_and_deployer(evidence))
     except DATABASE_FAULTS as error:
         log.warning("evidence could not be kept", error=repr(error))

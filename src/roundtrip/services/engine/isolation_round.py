@@ -1,7 +1,6 @@
 """The isolation round: what deviated in the sell round is tried alone, with one difference at a time."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.check.cross_exit import cheapest_of, is_tried_beside, loses_much, may_be_cheapest
@@ -46,7 +45,7 @@ async def run_isolation_round(bought: BuyRoundResult, sold: SellRoundResult) -> 
     isolated = _plan_isolation(sold, venues, bought.data.launch)
     if isolated:
         results = await send_groups(sold.run, sold.trials, [{sell: plan} for sell, plan in isolated.items()])
-        venues = _read_venues(replace(sold, results=sold.results | results), bought.data.launch)
+        venues = _read_venues(sold.with_results(sold.results | results), bought.data.launch)
     return read_evidence(bought, venues)
 
 
@@ -60,7 +59,7 @@ def _read_venues(sold: SellRoundResult, launch: AnyLaunch | Missing | None) -> t
         for sell, result in sold.results.items()
         if not isinstance(sell, CrossSell) or sell.cheapest == cheapest
     }
-    return replace(sold, results=kept).venues()
+    return venues if len(kept) == len(sold.results) else sold.with_results(kept).venues()
 
 
 def _plan_isolation(

@@ -1,6 +1,6 @@
 """Wallets that met a refusal or a loss: kept for a day, and tried again in each later check of the token."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from roundtrip.chain.simulate.legs import VenuePlace
@@ -9,7 +9,7 @@ from roundtrip.domain.check.crowd_reading import is_trap
 from roundtrip.domain.check.evidence import Crowd, Evidence, VenueEvidence
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.domain.check.venue_code import enough
-from roundtrip.domain.check.venue_reading import VenueReading, read_venue
+from roundtrip.domain.check.venue_reading import VenueReading
 from roundtrip.services.support.answer_fields import at
 from roundtrip.store.check import token_index
 from roundtrip.store.server.rows import Connection
@@ -20,20 +20,26 @@ from .inputs import CheckInputs
 
 
 async def keep_recalled(
-    connection: Connection, evidence: Evidence, inputs: CheckInputs, now_s: float, policy: Policy
+    connection: Connection,
+    evidence: Evidence,
+    readings: Sequence[VenueReading],
+    inputs: CheckInputs,
+    now_s: float,
+    policy: Policy,
 ) -> None:
-    """Stores the wallets of this check that met a refusal or a loss."""
-    kept, now = wallets_to_recall(evidence, inputs, policy), at(now_s)
+    """Stores the wallets of this check that met a refusal or a loss. ``readings``: of the venues."""
+    kept, now = wallets_to_recall(evidence, readings, inputs, policy), at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)
     await token_index.keep_recalled_wallets(connection, evidence.token, kept, now, since)
 
 
-def wallets_to_recall(evidence: Evidence, inputs: CheckInputs, policy: Policy) -> set[RecalledWallet]:
+def wallets_to_recall(
+    evidence: Evidence, readings: Sequence[VenueReading], inputs: CheckInputs, policy: Policy
+) -> set[RecalledWallet]:
     """The wallets of this check, and of those that it recalled, that met a refusal or a loss: of each venue
     the first ``most_recalled``, those that show a trap before others."""
     recalled = set[RecalledWallet]()
-    for venue in evidence.venues:
-        reading = read_venue(venue, policy, evidence.launch)
+    for venue, reading in zip(evidence.venues, readings, strict=True):
         known = list(_differing_wallets(venue, reading, inputs, policy))
         if not enough(reading.full, policy) and reading.size is not None:
             known.append(RecalledWallet(venue.venue.at() or "", "0x" + inputs.seed.hex(), MAIN_WALLET))

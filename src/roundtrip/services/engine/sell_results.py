@@ -102,16 +102,23 @@ Sellers = dict[PartSell, CrowdSells]
 
 @dataclass(frozen=True, slots=True)
 class SellRoundResult:
-    """The trades on each venue and their results. ``crowds``: who of each crowd traded. The isolation round
-    adds its results to ``results``."""
+    """The trades on each venue and their results. ``crowds``: who of each crowd traded. ``read``: the
+    evidence, where it was read already."""
 
     run: CheckSession
     trials: list[VenueTrial]
     crowds: Crowds
     results: SellResults
+    read: tuple[VenueEvidence, ...] | None = None
+
+    def with_results(self, results: SellResults) -> "SellRoundResult":
+        """The same trades with other results, such as those of the isolation round, too."""
+        return replace(self, results=results, read=None)
 
     def venues(self) -> tuple[VenueEvidence, ...]:
         """The evidence of each venue."""
+        if self.read is not None:
+            return self.read
         return tuple(
             _read_venue(self.run, self.trials, number, self.results, self.crowds)
             for number in range(len(self.trials))

@@ -40,7 +40,8 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> SellRoundResul
     crowds = _choose_crowds(run, trials, launch)
     groups = _plan_sells(run, trials, crowds)
     results = await send_groups(run, trials, groups)
-    venues = SellRoundResult(run, trials, crowds, results).venues()
+    first = SellRoundResult(run, trials, crowds, results)
+    venues = first.venues()
     crowds, split = _split_crowds(run, trials, launch, crowds, results)
     if split:
         results |= await send_groups(run, trials, _plan_crowds(run, trials, split))
@@ -63,7 +64,8 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> SellRoundResul
     repeated += _plan_crowds(run, trials, short)
     if repeated:
         results |= await send_groups(run, trials, repeated)
-    return SellRoundResult(run, trials, crowds, results)
+    is_read = not (split or short or repeated) and crowds.keys() == first.crowds.keys()
+    return SellRoundResult(run, trials, crowds, results, venues if is_read else None)
 
 
 def _brought_less(venues: Sequence[VenueEvidence], sell: Sell) -> bool:
