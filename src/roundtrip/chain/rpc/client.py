@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -219,9 +220,13 @@ class Node:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _has_waited: bool = field(default=False, init=False)
     _secrets: tuple[str, ...] = field(default=(), init=False)
+    _headers: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._secrets = secrets_in(self.url)
+        # On this machine compression costs time and saves nothing; elsewhere it saves nine tenths.
+        encoding = "identity" if urlsplit(self.url).hostname in _LOOPBACK else "gzip, deflate"
+        self._headers = _HEADERS | {"accept-encoding": encoding}
 
     def note_data_fee(self, fee: DataFee) -> None:
         """Takes the fee that the chain charges now."""
@@ -318,7 +323,7 @@ class Node:
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:
             async with self.session.post(
-                self.url, data=body, headers=_HEADERS, timeout=timeout, allow_redirects=False
+                self.url, data=body, headers=self._headers, timeout=timeout, allow_redirects=False
             ) as response:
                 received = bytearray()
                 async for chunk in response.content.iter_any():
@@ -379,6 +384,7 @@ SORTS = ("reads", "simulations")
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 NO_ANSWER = RpcError(message="the node sent no answer to this call")
 NULL = RpcError(message="the node knows of no such transaction")
 """The meaning of a null answer to ``NULLABLE``; for any other method null is no answer."""

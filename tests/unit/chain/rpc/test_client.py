@@ -42,6 +42,21 @@ async def test_a_batch_is_one_request_with_numbered_calls() -> None:
     assert session.options["timeout"].total == 3
 
 
+@pytest.mark.parametrize(
+    ("url", "encoding"),
+    [
+        ("http://127.0.0.1:8545", "identity"),
+        ("http://[::1]:8545/", "identity"),
+        ("http://localhost:1", "identity"),
+        ("https://node.test/v2/key", "gzip, deflate"),
+    ],
+)
+async def test_only_a_node_elsewhere_is_asked_to_compress(url: str, encoding: str) -> None:
+    session = Session(ALL)
+    await Node(url, cast(aiohttp.ClientSession, session)).batch(CALLS)
+    assert session.options["headers"]["accept-encoding"] == encoding
+
+
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
 async def test_answers_come_back_in_the_order_of_the_calls(order: list[int]) -> None:
     assert shown(await answers_to([ALL[at] for at in order])) == ["a", "b", "c"]
