@@ -3,7 +3,7 @@ Enqueues the jobs that new facts require, in the same transaction. ``list_deeds`
 moves and burns of a batch; the database selects those of launches' insiders."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -37,6 +37,11 @@ RECHECKED = timedelta(days=1)
 """Tokens whose last check is older are only checked again on request."""
 RECHECK_EVERY_S = 60
 """Minimum time between rechecks of one token: anybody can remove liquidity bit by bit."""
+MAX_RECHECKS = 3
+"""Rechecks of this kind that wait at once: anybody can remove liquidity of many tokens. A token that finds no
+room is checked by whoever asks, and by the guard of those who hold it."""
+CHAIN: Mapping[str, bool] = {"chain": True}
+"""The payload of these jobs, so that they can be counted."""
 FAILED_EVERY_S = 600
 """Minimum time between looks at the failed sells of one wallet and token."""
 MAX_FAILED_A_TOKEN = 16
@@ -72,10 +77,11 @@ class RequestedJobs:
         changed = {step.moved.token for step in batch.steps}
         changed |= {change.token for change in batch.liquidity if change.liquidity_delta < 0}
         changed = {token for token in changed if now_s >= self._recheck_from_s.get(token, 0)}
-        if changed:
-            since = datetime.fromtimestamp(now_s, UTC) - RECHECKED
-            checked = await checked_since(connection, changed, since)
-            await jobs.enqueue_many(connection, "recheck", sorted(checked))
+        room = MAX_RECHECKS - await jobs.waiting(connection, "recheck", CHAIN) if changed else 0
+        if room > 0:
+            now = datetime.fromtimestamp(now_s, UTC)
+            checked = sorted(await checked_since(connection, changed, now - RECHECKED))[:room]
+            await jobs.enqueue_many(connection, "recheck", checked, CHAIN, run_at=now)
             if len(self._recheck_from_s) > _MAX_REMEMBERED:
                 self._recheck_from_s.clear()
             self._recheck_from_s.update((token, now_s + RECHECK_EVERY_S) for token in checked)

@@ -10,7 +10,8 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.events import LiquidityChange, Spot
+from roundtrip.domain.base.types import Address, BlockRef, HexBytes, TxHash
 from roundtrip.domain.liquidity.unlocks import Unlock
 from roundtrip.jobs.engine import head_barrier
 from roundtrip.jobs.engine.worker import Worker
@@ -21,6 +22,8 @@ from roundtrip.store.liquidity.positions import put_unlocks
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.server.rows import Connection
+from roundtrip.sync.apply import MAX_RECHECKS, RequestedJobs
+from roundtrip.sync.batch import Batch
 from roundtrip_development.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
@@ -284,6 +287,29 @@ async def test_who_was_checked_lately_is_known(connection: Connection) -> None:
         tokens[2],
     }
     assert await evidence.checked_since(connection, [], since) == frozenset()
+
+
+async def test_only_a_few_tokens_that_lost_liquidity_wait_for_a_check(connection: Connection) -> None:
+    """Anybody can take a little liquidity out of many pools of his own."""
+    tokens = [Address(f"0x{n:040x}") for n in range(1, MAX_RECHECKS + 3)]
+    for token in tokens:
+        await evidence.keep(connection, token, evidence.KeptEvidence(NOW, 1, "p", "ok", "ok", b""))
+    spot = Spot(1, 0, int(NOW.timestamp()), TxHash("0x" + "ab" * 32))
+    changes = [
+        LiquidityChange(spot, "0xp", token, Address(NOBODY), Address(NOBODY), -60, 60, -1000, None, None)
+        for token in tokens
+    ]
+    batch = Batch("0x", [BlockRef(1, HexBytes("0x" + "ab" * 32), int(NOW.timestamp()))], liquidity=changes)
+    requested = RequestedJobs()
+    for _ in range(2):
+        await requested.enqueue(connection, batch)
+        rows = await connection.fetch("SELECT key, payload, run_at FROM jobs.job WHERE kind = 'recheck'")
+        assert {row["key"] for row in rows} == set(tokens[:MAX_RECHECKS])
+        assert {(row["payload"], row["run_at"]) for row in rows} == {('{"chain": true}', NOW)}
+    await connection.execute("DELETE FROM jobs.job WHERE key = $1", tokens[0])
+    await requested.enqueue(connection, batch)
+    rows = await connection.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck'")
+    assert {row["key"] for row in rows} == set(tokens[1 : MAX_RECHECKS + 1])
 
 
 # --- prune -----------------------------------------------------------------------------------------

@@ -287,6 +287,21 @@ async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> 
     assert f": its verdict changed from danger (cannot_sell) to {before.then.level}" in rows[1]["text"]
 
 
+async def test_a_token_that_nobody_checked_before_the_buy_alerts_too(bag: Bag) -> None:
+    token = a_pool_token(bag, "zoo/pausable_owner.vy")
+    assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
+    bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", False)))
+    await bag.follows()
+    # The local chain's clock stands apart from this machine's.
+    await bag.ctx.pool.execute("UPDATE facts.position SET last_s = $1", int(bag.ctx.now_s()))
+    for bag.later_s in (2, 20, 40):
+        await bag.work()
+        await bag.work()
+    (row,) = await bag.guard_rows()
+    assert (row["verb"], row["token"]) == ("verdict", token)
+    assert f"You hold {token}: its first check says danger (cannot_sell). " in row["text"]
+
+
 async def test_a_token_that_turns_between_a_buy_and_the_first_run_alerts(bag: Bag) -> None:
     token = a_pool_token(bag, "zoo/pausable_owner.vy")
     await bag.checked(token)
@@ -405,6 +420,10 @@ async def test_checks_are_wished_for_within_a_budget_and_none_without_a_node(bag
     async with context_for("http://127.0.0.1:9", built, pool) as deaf:
         assert await wished(deaf) == []
     assert len(await wished(bag.now())) == 3
+    # Those that the sync enqueued take no room: anybody can bring them about.
+    await pool.execute("DELETE FROM jobs.job WHERE kind = 'recheck' AND key LIKE '0x%'")
+    await pool.execute("UPDATE jobs.job SET payload = '{\"chain\": true}' WHERE kind = 'recheck'")
+    assert len(await wished(bag.now())) == 4
     await pool.execute("DELETE FROM jobs.job WHERE kind = 'recheck'")
     await bag.checked(built.tokens["plain"], deep="1")
     await bag.checked(built.tokens["two_pools"])

@@ -77,6 +77,14 @@ async def test_a_reading_replaces_the_one_before(index: Connection) -> None:
     assert [one.at_s for one in await read_coming(index, NOW_S, 2**31 - 1, 10)] == [2**31 - 1]
 
 
+async def test_what_a_reading_did_not_try_stays(index: Connection) -> None:
+    await put_unlocks(index, HIGH, [locked(number=1), locked(number=2), locked(number=2**256 - 1)], 10)
+    untried = {(locked().manager, 2), (locked().manager, 2**256 - 1), (OTHER, 1)}
+    await put_unlocks(index, HIGH, [locked(number=3, share_bps=500)], 11, untried)
+    (coming,) = await read_coming(index, NOW_S, UNLOCK_S, 10)
+    assert (coming.positions, coming.share_bps) == (3, 2 * (locked().share_bps or 0) + 500)
+
+
 async def test_who_watches_is_alerted_once_a_day_before(index: Connection, ground: AlertGround) -> None:
     account = ground.account
     await watches.add_rule(index, account, Rule(Who("any"), "selling", None, HIGH), None, 0, NOW)

@@ -177,6 +177,10 @@ class TokenDepth:
         """True where the price of none of the pools is within a position."""
         return _are_out_of_range(self.pools)
 
+    def money_share_bps(self, held: HeldPosition) -> int:
+        """A position's share of the quote in all known positions."""
+        return held.money_wei * BPS // max(1, _whole_money_wei(self.pools))
+
     def free_parties(self) -> tuple[Party, ...]:
         """Wallets that can withdraw something now that is active or holds money, the largest first, with all
         that they can withdraw; where nothing is in range, anything."""

@@ -139,11 +139,13 @@ def _alert_text(source: AlertSource, happening: Happening) -> str:
 
 
 def verdict_change_text(token: Address, old: str, new: str, why: str, is_held: bool = True) -> str:
-    """The verdict on a held or watched token has changed. ``old``, ``new``: level and code. ``why``: the
-    sentence of the check that shows it, with strangers' words in quotes; empty: unknown."""
+    """The verdict on a held or watched token has changed. ``old``, ``new``: level and code; ``old`` empty: no
+    check came before. ``why``: the sentence of the check that shows it, with strangers' words in quotes;
+    empty: unknown."""
     because = f" {why}" if why else ""
     verb = "hold" if is_held else "watch"
-    return f"You {verb} {token}: its verdict changed from {old} to {new}.{because}"
+    change = f"its verdict changed from {old} to {new}" if old else f"its first check says {new}"
+    return f"You {verb} {token}: {change}.{because}"
 
 
 def describe_happening(happening: Happening, name: str | None = None) -> str:

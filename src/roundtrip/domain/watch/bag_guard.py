@@ -115,6 +115,12 @@ class BagHolding(NamedTuple):
     since: datetime | None = None
 
 
+def find_bought(holdings: Iterable[BagHolding], now: datetime, guard: Guard = GUARD) -> set[Address]:
+    """The tokens that an account traded, or began to watch, within ``newcomer_s``."""
+    start = now - timedelta(seconds=guard.newcomer_s)
+    return {one.token for one in holdings if one.since is not None and one.since >= start}
+
+
 def known_until(
     holdings: Iterable[BagHolding], now: datetime, guard: Guard = GUARD
 ) -> dict[Address, datetime]:
@@ -225,10 +231,17 @@ class VerdictTurn:
     now: StoredLevel
 
 
-def initial_standing(check: StoredLevel) -> BagStanding | None:
-    """What holders are assumed to know at a token's first check; None: that check was inconclusive."""
+UNCHECKED = "unchecked"
+"""The code of a standing whose holders bought before the token's first check: that one is news to them."""
+
+
+def initial_standing(check: StoredLevel, is_news: bool = False) -> BagStanding | None:
+    """What holders are assumed to know at a token's first check; None: that check was inconclusive.
+    ``is_news``: a holder bought before it, and lately. Then a danger is still to be reported."""
     if check.level not in _RANK:
         return None
+    if is_news and check.level == "danger":
+        return BagStanding("ok", UNCHECKED, check.policy_version, 0)
     return BagStanding(check.level, check.code, check.policy_version, check.id)
 
 
@@ -348,8 +361,7 @@ def judge_newcomer(known: KnownVerdict, checks: Iterable[StoredLevel]) -> Verdic
     earlier = ranked[: len(ranked) - len(later)]
     if known.level is None:
         first = [*earlier[-1:], *later][:1]
-        standing = initial_standing(first[0]) if first else None
-        later = later if earlier else later[1:]
+        standing = initial_standing(first[0], is_news=not earlier) if first else None
     else:
         standing = BagStanding(known.level, "", later[0].policy_version, 0) if later else None
     if standing is None:

@@ -13,12 +13,14 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.watch.alerts import Draft, verdict_change_text
 from roundtrip.domain.watch.bag_guard import (
     GUARD,
+    UNCHECKED,
     BagHolding,
     BagStanding,
     KnownVerdict,
     VerdictTurn,
     apply_checks,
     choose_checks,
+    find_bought,
     find_newcomers,
     guard_source_id,
     initial_standing,
@@ -36,6 +38,7 @@ from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts, bags, watches
+from roundtrip.sync.apply import CHAIN
 
 EVERY_S, SOON_S = 30, 15
 """The interval between runs; the shorter one while a change waits for the check that confirms it."""
@@ -59,7 +62,8 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         holdings = [*await bags.held_by_accounts(connection), *await watches.watched_by_accounts(connection)]
         tokens = sorted({holding.token for holding in holdings})
         before = await bags.read_standings(connection, tokens)
-        standings, turns = await _apply_checks(connection, known_until(holdings, now), before)
+        until, bought = known_until(holdings, now), find_bought(holdings, now)
+        standings, turns = await _apply_checks(connection, until, bought, before)
         late = await _judge_newcomers(connection, find_newcomers(holdings, standings, now), turns)
         shown = [*turns.values(), *late.values()]
         reasons = {turn.now.id: await _reason(connection, turn, ctx.policy) for turn in shown}
@@ -84,16 +88,21 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
 
 
 async def _apply_checks(
-    connection: Connection, until: Mapping[Address, datetime], before: Mapping[Address, BagStanding]
+    connection: Connection,
+    until: Mapping[Address, datetime],
+    bought: Collection[Address],
+    before: Mapping[Address, BagStanding],
 ) -> tuple[dict[Address, BagStanding], dict[Address, VerdictTurn]]:
     """The standing of each token after its newest checks, and the verdicts that changed. ``until``: the
-    time until which the token's holders know its checks, for tokens without a standing."""
+    time until which the holders of tokens without a standing know their checks. ``bought``: tokens that
+    an account traded lately; a first check after that is news."""
     seen_ids = {token: before[token].seen_id if token in before else 0 for token in until}
     new_checks = await bags.checks_after(connection, seen_ids, until)
     standings: dict[Address, BagStanding] = dict(before)
     turns: dict[Address, VerdictTurn] = {}
     for token, checks in new_checks.items():
-        standing = before.get(token) or initial_standing(checks[0])
+        is_news = token in bought and checks[0].at > until[token]
+        standing = before.get(token) or initial_standing(checks[0], is_news)
         if standing is None:
             continue
         standings[token], changes = apply_checks(standing, checks)
@@ -166,7 +175,7 @@ def _draft(account_id: int, held: int | None, token: Address, turn: VerdictTurn,
         at_s=int(newest.at.timestamp()),
         said=verdict_change_text(
             token,
-            _level(turn.then_level, turn.then_code),
+            "" if turn.then_code == UNCHECKED else _level(turn.then_level, turn.then_code),
             _level(newest.level, newest.code),
             reason,
             held is not None,
@@ -191,12 +200,14 @@ async def _tokens_to_check(
     unconfirmed: Collection[Address],
     now: datetime,
 ) -> list[Address]:
-    """The tokens to check now, as far as the queue has room. Checks that a happening enqueued have room of
-    their own."""
+    """The tokens to check now, as far as the queue has room. Checks that a happening or the sync enqueued
+    have room of their own: anybody can bring them about."""
     if not holdings or not node_answers(ctx) or await cursor.cursor(connection) is None:
         return []
-    events = await jobs.waiting(connection, "recheck", EVENT)
-    room = GUARD.most_waiting - max(0, await jobs.due(connection, "recheck", now) - events)
+    others = await jobs.waiting(connection, "recheck", EVENT) + await jobs.waiting(
+        connection, "recheck", CHAIN
+    )
+    room = GUARD.most_waiting - max(0, await jobs.due(connection, "recheck", now) - others)
     if room <= 0:
         return []
     tokens = {holding.token for holding in holdings}

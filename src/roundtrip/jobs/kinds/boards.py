@@ -29,6 +29,7 @@ from roundtrip.store.index.tokens import addresses_of
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
+from roundtrip.sync.apply import CHAIN
 
 EVERY_S = 15
 MAX_READINGS = 2
@@ -59,7 +60,8 @@ async def _find_tokens(ctx: Context, now: datetime) -> tuple[Sequence[Address], 
     """The tokens to check now, and those whose exposure is to be read, as far as the queues have room."""
     async with ctx.pool.acquire() as connection:
         indexed = await cursor.cursor(connection)
-        room = MAX_WAITING - await jobs.due(connection, "recheck", now)
+        others = await jobs.waiting(connection, "recheck", CHAIN)
+        room = MAX_WAITING - max(0, await jobs.due(connection, "recheck", now) - others)
         reading_room = MAX_READINGS - await jobs.due(connection, "exposure", now)
         if indexed is None or (room <= 0 and reading_room <= 0):
             return [], []

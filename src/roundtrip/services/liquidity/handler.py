@@ -100,24 +100,32 @@ async def _read_sentence(ctx: Context, token: Address, meter: Meter) -> str:
 
 
 async def _keep_unlocks(ctx: Context, found: LiquidityFindings) -> None:
-    """Stores when locked positions can be withdrawn, for the calendar and for alerts. Where a contract could
-    not be tried, what an earlier reading found stays; where the database does not answer, only the next
-    reading stores them."""
+    """Stores when locked positions can be withdrawn, for the calendar and for alerts. Of a position whose
+    contract could not be tried, what an earlier reading found stays; where the database does not answer, only
+    the next reading stores them. Anybody can lock dust, so a small part is no event."""
     token = found.bought.run.token
-    if any(one.is_contract and one.held_by == "unknown" for one in _positions(found)):
-        return
+    untried = {
+        (one.position.owner, one.position.number)
+        for one in _positions(found)
+        if one.is_contract and one.held_by == "unknown"
+    }
     unlocks = [
         Unlock(token, held.position.owner, held.position.number, held.lock.wallet, held.lock.at_s, bps)
         for pool in found.depth.pools
         for held in pool.positions
         if held.lock is not None and held.lock.is_exact and held.lock.wallet is not None
         for bps in (pool.share_bps(held),)
+        if found.depth.is_out_of_range() or max(bps, found.depth.money_share_bps(held)) >= _LEAST_UNLOCK_BPS
     ]
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection, connection.transaction():
-            await put_unlocks(connection, token, unlocks, found.head.block.number)
+            await put_unlocks(connection, token, unlocks, found.head.block.number, untried)
     except DATABASE_FAULTS as error:
         log.warning("unlocks could not be stored", error=repr(error))
+
+
+_LEAST_UNLOCK_BPS = 100
+"""Of the pool's active liquidity, or of the money in all positions."""
 
 
 async def _keep_leaving(ctx: Context, token: Address, found: LiquidityFindings) -> None:

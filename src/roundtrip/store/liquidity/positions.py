@@ -231,17 +231,29 @@ _LAST_S = 2**31 - 1
 
 
 async def put_unlocks(
-    connection: Connection, token: Address, unlocks: Sequence[Unlock], read_number: int
+    connection: Connection,
+    token: Address,
+    unlocks: Sequence[Unlock],
+    read_number: int,
+    untried: Collection[tuple[Address, int]] = (),
 ) -> None:
     """Replaces the token's unlocks by these, which were read at block ``read_number``; does nothing where
-    those that are kept were read at a later block."""
+    those that are kept were read at a later block. ``untried``: positions by manager and number whose lock
+    was not found out; what is stored of them stays."""
     # One reading at a time, so that an older one finds what a newer one wrote.
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"unlocks {token}")
     own = as_bytes(token)
     newest = "SELECT max(read_number) FROM facts.unlock WHERE token = $1"
     if (await fetch_optional(connection, int, newest, own) or 0) > read_number:
         return
-    await connection.execute("DELETE FROM facts.unlock WHERE token = $1", own)
+    await connection.execute(
+        "DELETE FROM facts.unlock WHERE token = $1 AND NOT EXISTS (SELECT FROM"
+        " unnest($2::bytea[], $3::numeric[]) AS untried (manager, number)"
+        " WHERE untried.manager = unlock.manager AND untried.number = unlock.number)",
+        own,
+        [as_bytes(manager) for manager, _ in untried],
+        [number for _, number in untried],
+    )
     await connection.executemany(
         "INSERT INTO facts.unlock (token, manager, number, holder, at_s, share_bps, read_number)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",

@@ -11,6 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.domain.watch.bag_guard import (
     GUARD,
+    UNCHECKED,
     BagHolding,
     BagStanding,
     KnownVerdict,
@@ -19,6 +20,7 @@ from roundtrip.domain.watch.bag_guard import (
     VerdictTurn,
     apply_checks,
     choose_checks,
+    find_bought,
     find_newcomers,
     guard_source_id,
     initial_standing,
@@ -239,6 +241,29 @@ def test_what_somebody_bought_is_no_gift() -> None:
     assert order_checks(held, [other, one], {}, []) == [one, other]
 
 
+def test_a_danger_of_a_first_check_after_a_buy_is_news() -> None:
+    (then_level, then_code, danger), *rest = change_levels("danger", is_news=True)
+    assert (then_level, then_code, danger, rest) == ("ok", UNCHECKED, "danger", [])
+    assert change_levels("warn", is_news=True) == change_levels("danger", is_news=False) == []
+
+
+def change_levels(level: str, is_news: bool) -> list[tuple[str, str, str]]:
+    """The changes after two checks of a level that are the first of a token."""
+    checks = [seen(level, 0), seen(level, 20)]
+    standing = initial_standing(checks[0], is_news)
+    assert standing is not None
+    _, changes = apply_checks(standing, checks)
+    return [(change.then_level, change.then_code, change.now.level) for change in changes]
+
+
+def test_what_was_traded_within_five_minutes_was_bought_lately() -> None:
+    now = START + timedelta(seconds=1000)
+    lately, before = now - timedelta(seconds=300), now - timedelta(seconds=301)
+    a, b, c = (Address(f"0x{n:040x}") for n in range(3))
+    holdings = [BagHolding(1, a, False, before), BagHolding(2, b, False, lately), BagHolding(1, c, True)]
+    assert find_bought(holdings, now) == {b}
+
+
 def test_holders_know_the_checks_until_the_first_of_them_traded_but_not_for_long() -> None:
     fresh, old, given, watched = (Address("0x" + f"{number:040x}") for number in range(4))
     held = [
@@ -295,6 +320,9 @@ def test_newcomers_traded_or_began_to_watch_lately_a_token_whose_standing_is_bad
         ([seen("danger", 0), seen("ok", 20), seen("danger", 40), seen("danger", 45)], None),
         ([seen("ok", 0), seen("danger", 20), seen("danger", 40)], None),
         ([seen("danger", 40), seen("ok", 60), seen("ok", 80)], None),
+        ([seen("danger", 40), seen("danger", 60)], ("ok", "danger")),
+        ([seen("danger", 40), seen("danger", 45)], None),
+        ([seen("warn", 40), seen("warn", 60)], None),
         ([seen("ok", 40), seen("unknown", 45), seen("warn", 50), seen("warn", 60)], ("ok", "warn")),
         ([seen("unknown", 0)], None),
         ([], None),
