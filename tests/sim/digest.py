@@ -58,6 +58,7 @@ LEFT_OUT = {
     "score_wait": "which of them wait for a receipt",
     "failed_sell": "real sells that failed; found by a job, whenever it comes to it",
     "recalled_wallet": "wallets that checks try again, by the wall clock",
+    "caught_holder": "holders that checks try again, by the wall clock",
     "exposure": "what was read for boards, by the wall clock",
     "unlock": "when locked liquidity can be withdrawn; read off the chain when somebody asked",
     "rewound": "reorganisations that were seen; a fresh sync sees none of them",

@@ -31,8 +31,7 @@ from roundtrip.services.engine.holder_sells import UNREAD
 from roundtrip.services.engine.token_check import prepare_inputs
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import at
-from roundtrip.store.check import evidence as evidence_store
-from roundtrip.store.check.evidence import KeptEvidence
+from roundtrip.store.check.token_index import MAX_CAUGHT, keep_caught_holders, read_caught_holders
 from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet import deploy as chain
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -144,32 +143,44 @@ async def test_who_traded_and_holds_nothing_fills_no_place(indexed: Context, bui
         assert {one.holder for one in sells(evidence).tried} == set(holders)
     evidence, _ = await deep(indexed, token, holders=nobody)
     verdict = judge(evidence, POLICY).verdict
-    assert (verdict.code, verdict.level) == ("ok", "warn")
+    assert (verdict.code, verdict.level) == ("ok", "ok")
     assert f"Of {len(nobody)} wallets that bought more than they sold, none holds enough" in verdict.text
 
 
-async def test_where_holders_were_caught_lately_every_check_asks_them(indexed: Context) -> None:
+async def test_where_holders_were_caught_lately_every_check_asks_them_first(indexed: Context) -> None:
     """Until they sell again: then a plain check asks none."""
     token = await most_held(indexed)
-    await indexed.pool.execute("DELETE FROM facts.evidence WHERE token = $1", as_bytes(token))
+    drawn = (await prepare_inputs(indexed, token, deep=True)).indexed.holders
+    now = at(indexed.now_s())
+    since = now - timedelta(seconds=POLICY.recalled_s)
 
-    async def keep(age_s: int, level: str) -> None:
-        made_at = at(indexed.now_s()) - timedelta(seconds=age_s)
-        stored = KeptEvidence(made_at, 1, POLICY.version, "", level, b"", deep=True, holders=2)
+    async def keep(holders: Sequence[Address], age_s: int) -> None:
         async with indexed.pool.acquire() as connection:
-            await evidence_store.keep(connection, token, stored)
+            await connection.execute("DELETE FROM facts.caught_holder")
+            seen_at = now - timedelta(seconds=age_s)
+            await keep_caught_holders(connection, token, holders, (), seen_at, seen_at)
 
-    for age_s, is_caught in ((POLICY.recalled_s + 60, False), (60, True)):
-        await keep(age_s, "danger")
+    for holders, age_s, is_caught in (
+        (drawn[-2:], POLICY.recalled_s + 60, False),
+        (drawn[-1:], 60, False),
+        (drawn[-2:], 60, True),
+    ):
+        await keep(holders, age_s)
         plain = await prepare_inputs(indexed, token)
         assert (plain.deep, bool(plain.indexed.holders)) == (is_caught, is_caught)
-    # Some sell, or it is not known: that refutes nothing.
-    for level in ("warn", "unknown"):
-        for _ in range(101):
-            await keep(30, level)
-        assert (await prepare_inputs(indexed, token)).deep
+    assert set(plain.indexed.holders[:2]) == set(drawn[-2:])
+    assert len(set(plain.indexed.holders)) == len(plain.indexed.holders) <= POLICY.drawn_holders
+    await keep(drawn, 60)
+    async with indexed.pool.acquire() as connection:
+        first = await read_caught_holders(connection, token, since)
+    assert (await prepare_inputs(indexed, token)).indexed.holders[:MAX_CAUGHT] == tuple(first)
     answer = (await check(indexed, CheckParams(token))).answer
     assert "real holders can sell it as a new wallet can." in answer.verdict.text
+    # Of those that were tried none is caught any more.
+    left = [bytes.fromhex(holder[2:]) for holder in drawn]
+    rows = await indexed.pool.fetch("SELECT holder FROM facts.caught_holder WHERE holder = ANY($1)", left)
+    assert len(rows) == max(0, len(drawn) - POLICY.most_holders)
+    await keep((), 60)
     assert not (await prepare_inputs(indexed, token)).deep
 
 

@@ -3,7 +3,7 @@ wallet. Pure.
 
 No wallet is given tokens. Eth is given only to a holder with too little for gas."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec import structs
@@ -103,13 +103,13 @@ def read_balances(results: Results, holders: tuple[Address, ...], policy: Policy
 def plan_sells(
     sell: OwnerProbeSell, holders: Iterable[PinnedHolder], drawn: Sequence[Address]
 ) -> tuple[PlannedSell, ...]:
-    """The sells of at most ``most_holders`` with a significant balance, or one that is not known.
-    ``drawn``: all holders of the draw, in its order."""
+    """The sells of the first ``most_holders`` of ``drawn`` with a significant balance, or one that is not
+    known. So who trades dust, or sent its tokens away, fills no place."""
     policy = sell.setting.policy
     own_raw = planned_sell_raw(sell.probe, sellable(sell.bought, sell.probe, policy))
     able = {holder.address: holder for holder in holders if _holds_enough(holder, sell, own_raw)}
     planned = []
-    for address in _choose(drawn, able, policy):
+    for address in [address for address in drawn if address in able][: policy.most_holders]:
         holder = able[address]
         held_raw, later_raw = holder.at(sell.probe.delay_s, policy), holder.at(policy.day_s, policy)
         if held_raw is None or later_raw is None:
@@ -127,17 +127,6 @@ def _holds_enough(holder: PinnedHolder, sell: OwnerProbeSell, own_raw: int) -> b
     if held_raw is None or later_raw is None:
         return True
     return held_raw > 0 and held_raw * BPS >= own_raw * policy.sliver_bps
-
-
-def _choose(drawn: Sequence[Address], able: Collection[Address], policy: Policy) -> list[Address]:
-    """As many of each third of the draw; where one has too few, more of the others, in the draw's order. Who
-    trades dust from many wallets fills no place."""
-    size, most = policy.drawn_holders // 3, policy.most_holders
-    kept = list[Address]()
-    for start in range(0, len(drawn), size):
-        kept += [address for address in drawn[start : start + size] if address in able][: most // 3]
-    more = [address for address in drawn if address in able and address not in kept]
-    return kept + more[: most - len(kept)]
 
 
 def _sell_start(held_raw: int, own_raw: int) -> SellStart:

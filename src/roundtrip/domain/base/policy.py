@@ -149,9 +149,9 @@ class Policy:
 
     drawn_holders: int = 48
     """Known holders of which balances are read: by their trades a third hold most, a third traded last, and a
-    third are drawn at random."""
+    third are drawn at random. Who paid less than ``sliver_bps`` of ``probe_wei`` is not drawn."""
     most_holders: int = 12
-    """Of them, those for which sells are tried: as many of each third as hold enough."""
+    """Of them, those for which sells are tried: the first that hold enough."""
     least_caught: int = 2
     """Fewer caught holders only give a warning: one may be barred for a good reason."""
     caught_share_bps: int = 5000

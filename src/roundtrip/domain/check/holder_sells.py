@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from roundtrip.domain.base import names
 from roundtrip.domain.base.figures import format_count, format_percent
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.types import BPS, Address
 
 from .evidence import CellOutcome, HolderSell, HolderSells, Missing, Sold
 from .sales import loss_bps, sold_after_buy
@@ -56,6 +56,18 @@ def judge_holder_sells(sells: HolderSells, policy: Policy) -> HolderSellFindings
     return HolderSellFindings(len(lost), len(lost) - len(sold), len(robbed), waiting, max(sold, default=0))
 
 
+def find_caught(sells: HolderSells, policy: Policy) -> tuple[frozenset[Address], frozenset[Address]]:
+    """The holders that fare far worse than a fresh wallet, and those that do not; one whose result is not
+    known is neither."""
+    losses = {
+        sell.holder: loss
+        for sell, loss in zip(sells.tried, _losses(sells), strict=True)
+        if not isinstance(loss, Missing)
+    }
+    caught = {holder for holder, loss in losses.items() if loss is None or loss >= policy.danger_loss_bps}
+    return frozenset(caught), frozenset(losses.keys() - caught)
+
+
 def traps(sells: HolderSells | Missing | None, policy: Policy) -> frozenset[bool]:
     """Whether enough holders are caught, for every value of the missing results: from none of the holders
     without a result to all of them."""
@@ -79,20 +91,18 @@ def gaps(sells: HolderSells | Missing | None) -> list[Missing]:
 
 
 def _hold_too_little(sells: HolderSells, policy: Policy) -> bool:
-    """Whether so few of many known holders hold enough to be tried that they say nothing: somebody may have
-    traded dust from many wallets, or the token took its holders' balances."""
+    """Whether so few of many known holders hold enough to be tried that they say nothing. That is no warning:
+    anybody can send on what he bought, from many wallets."""
     return sells.known >= policy.most_holders and len(sells.tried) < policy.least_caught
 
 
 def warns(sells: HolderSells | Missing | None, policy: Policy) -> bool:
-    """Whether a holder is caught, loses at least the warning line, or has no result, which is no pass; or so
-    few of many could be tried."""
+    """Whether a holder is caught, loses at least the warning line, or has no result, which is no pass."""
     if not isinstance(sells, HolderSells):
         return False
     findings = judge_holder_sells(sells, policy)
     return (
         bool(gaps(sells))
-        or _hold_too_little(sells, policy)
         or findings.caught() + findings.waiting > 0
         or findings.worst_bps >= policy.warn_loss_bps
     )

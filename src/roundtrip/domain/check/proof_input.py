@@ -69,8 +69,8 @@ class TokenIndex:
     """``newest_number``: the newest indexed block; 0: none. ``whole_to``: every pool up to that block is
     indexed; None: some may not be. ``pools``: the oldest places where the token trades for money, one more
     than a check takes where there are more. ``others``: pools whose quote is not money. ``recalled``: wallets
-    that met a refusal or a loss, the newest first. ``caught``: a check that tried real holders found
-    danger, and none since that all of them sell."""
+    that met a refusal or a loss, the newest first. ``caught``: several real holders could not sell in
+    checks of the last day, and in none since that they can."""
 
     newest_number: int = 0
     whole_to: int | None = None

@@ -20,7 +20,7 @@ from roundtrip.domain.check.holder_sells import gaps, judge_holder_sells
 from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.verdict_text import snipe_tax_left_s
 from roundtrip.services.engine.check_run import CheckResult
-from roundtrip.services.engine.recalled import keep_recalled
+from roundtrip.services.engine.recalled import keep_caught, keep_recalled
 from roundtrip.services.engine.token_check import check_token
 from roundtrip.services.runtime.check_steps import NoteStep
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -208,6 +208,8 @@ async def _store(
             row_id = await evidence_store.keep(connection, evidence.token, stored)
             await evidence_store.keep_proof(connection, row_id, proof_inputs, trips, stored.checked_at)
             await keep_recalled(connection, evidence, run.judgement.readings, inputs, now_s, ctx.policy)
+            if isinstance(holder_sells, HolderSells):
+                await keep_caught(connection, evidence.token, holder_sells, now_s, ctx.policy)
             return await public_names.scams(connection, _owner_and_deployer(evidence))
     except DATABASE_FAULTS as error:
         log.warning("evidence could not be kept", error=repr(error))

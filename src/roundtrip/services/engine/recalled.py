@@ -1,12 +1,15 @@
-"""Wallets that met a refusal or a loss: kept for a day, and tried again in each later check of the token."""
+"""Wallets that met a refusal or a loss, and real holders that could not sell: kept for a day, and tried again
+in each later check of the token."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.crowd_reading import is_trap
-from roundtrip.domain.check.evidence import Crowd, Evidence, VenueEvidence
+from roundtrip.domain.check.evidence import Crowd, Evidence, HolderSells, VenueEvidence
+from roundtrip.domain.check.holder_sells import find_caught
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.venue_reading import VenueReading
@@ -31,6 +34,16 @@ async def keep_recalled(
     kept, now = wallets_to_recall(evidence, readings, inputs, policy), at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)
     await token_index.keep_recalled_wallets(connection, evidence.token, kept, now, since)
+
+
+async def keep_caught(
+    connection: Connection, token: Address, sells: HolderSells, now_s: float, policy: Policy
+) -> None:
+    """Stores the real holders that could not sell, and deletes those that could."""
+    caught, freed = find_caught(sells, policy)
+    now = at(now_s)
+    since = now - timedelta(seconds=policy.recalled_s)
+    await token_index.keep_caught_holders(connection, token, caught, freed, now, since)
 
 
 def wallets_to_recall(

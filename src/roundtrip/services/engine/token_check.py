@@ -5,7 +5,7 @@ from datetime import timedelta
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import ListedVenues
 from roundtrip.chain.rpc.client import Meter, RpcNode
-from roundtrip.domain.base.types import BURN_ADDRESSES, Address
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address
 from roundtrip.domain.check.proof_input import MAIN_WALLET, IndexInputs, TokenIndex
 from roundtrip.services.runtime.check_steps import NoteStep, ignore_step
 from roundtrip.services.runtime.context import Context
@@ -114,7 +114,8 @@ async def read_index(ctx: Context, token: Address, seed: bytes, holders: bool) -
     them drawn by ``seed`` (32 bytes); else only where real holders were found caught lately. None where the
     database does not answer in time."""
     left_out = BURN_ADDRESSES | ctx.contracts.all_addresses()
-    draw = HolderDraw(ctx.policy.drawn_holders, seed, left_out, only_caught=not holders)
+    least_wei = ctx.policy.probe_wei * ctx.policy.sliver_bps // BPS
+    draw = HolderDraw(ctx.policy.drawn_holders, seed, left_out, least_wei, only_caught=not holders)
     since = at(ctx.now_s()) - timedelta(seconds=ctx.policy.recalled_s)
     return await read_token_index(ctx.pool, token, ctx.index_patience_s, since, draw)
 

@@ -14,7 +14,7 @@ from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
-from roundtrip.domain.market.moving import CheckedLevel, MoneyFlow, TokenChecks
+from roundtrip.domain.market.moving import TRAP, CheckedLevel, MoneyFlow, TokenChecks
 from roundtrip.store.index.tokens import eth_quotes
 from roundtrip.store.server.rows import Connection, as_bytes, fetch
 from roundtrip.venues.base import Contracts
@@ -91,6 +91,11 @@ CROSS JOIN LATERAL (
     (SELECT 'decided', {_COLUMNS} FROM facts.evidence AS one
         WHERE one.token = given.token AND one.deep AND one.holders > 0 AND one.verdict_level <> 'unknown'
         ORDER BY one.id DESC LIMIT 1)
+    UNION ALL
+    (SELECT 'tested', {_COLUMNS} FROM facts.evidence AS one
+        WHERE one.token = given.token AND one.deep AND one.holders > 0
+            AND one.verdict_level IN ('ok', 'danger')
+        ORDER BY one.id DESC LIMIT 1)
 ) AS found
 """  # noqa: S608
 
@@ -113,10 +118,14 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
             [as_bytes(token) for token in set(tokens)],
         )
     )
+
+    def decided(token: Address) -> CheckedLevel | None:
+        # A warning lifts no trap: some holders can sell, and others perhaps still not.
+        tested = checks.get((token, "tested"))
+        return tested if tested is not None and tested.code == TRAP else checks.get((token, "decided"))
+
     return {
-        token: TokenChecks(
-            checks.get((token, "newest")), checks.get((token, "decided")), checks.get((token, "deep"))
-        )
+        token: TokenChecks(checks.get((token, "newest")), decided(token), checks.get((token, "deep")))
         for token in tokens
     }
 

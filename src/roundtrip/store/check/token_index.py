@@ -1,9 +1,10 @@
 """All that the index knows of a token for a check: read at one moment, over one connection. Holders of a
-token, by its trades. Recalled wallets: simulated wallets that met a refusal or a loss in a check of the last
-day, stored as the seed and number that they are drawn from."""
+token, by its trades; first those that could not sell in a check of the last day. Recalled wallets: simulated
+wallets that met a refusal or a loss in such a check, stored as the seed and number that they are drawn
+from."""
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection, Coroutine, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +18,7 @@ from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWal
 from roundtrip.domain.market.profit import DUST
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.server.connections import DATABASE_FAULTS
-from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_values
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_values
 
 MAX_RECALLED = 64
 """Recalled wallets that a check reads, the newest first."""
@@ -65,6 +66,60 @@ async def keep_recalled_wallets(
     )
 
 
+MAX_CAUGHT = 4
+"""Holders that could not sell in an earlier check, which a check asks first: a third of those that it tries,
+so that of a large token a few barred ones, found one by one, do not make all of the next sample."""
+LEAST_CAUGHT = 2
+"""So many are a danger of the token, which every check of the next day looks for; one may be barred for a
+good reason."""
+
+
+async def keep_caught_holders(
+    connection: Connection,
+    token: Address,
+    caught: Collection[Address],
+    freed: Collection[Address],
+    now: datetime,
+    since: datetime,
+    pruned_at_once: int = 64,
+) -> None:
+    """Stores the holders that could not sell, or renews them, and deletes those that could. Deletes at most
+    ``pruned_at_once``, of any token, that were last renewed before ``since``."""
+    own = as_bytes(token)
+    await connection.execute(
+        "DELETE FROM facts.caught_holder WHERE token = $1 AND holder = ANY($2::bytea[])",
+        own,
+        [as_bytes(holder) for holder in freed],
+    )
+    # In one order, so that two checks of one token do not wait for each other.
+    await connection.executemany(
+        "INSERT INTO facts.caught_holder (token, holder, seen_at) VALUES ($1, $2, $3)"
+        " ON CONFLICT (token, holder)"
+        " DO UPDATE SET seen_at = greatest(caught_holder.seen_at, excluded.seen_at)",
+        sorted((own, as_bytes(holder), now) for holder in caught),
+    )
+    await connection.execute(
+        "DELETE FROM facts.caught_holder WHERE (token, holder) IN (SELECT token, holder"
+        " FROM facts.caught_holder WHERE seen_at < $1 ORDER BY seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        since,
+        pruned_at_once,
+    )
+
+
+async def read_caught_holders(connection: Connection, token: Address, since: datetime) -> list[Address]:
+    """Holders that could not sell in a check at ``since`` or later, and not since that they can: at most
+    ``MAX_CAUGHT``, the newest first."""
+    return await fetch_values(
+        connection,
+        Address,
+        "SELECT holder FROM facts.caught_holder WHERE token = $1 AND seen_at >= $2"
+        " ORDER BY seen_at DESC, md5(holder) LIMIT $3",
+        as_bytes(token),
+        since,
+        MAX_CAUGHT,
+    )
+
+
 MAX_LOOKED_AT = 2000
 """Traders of a token that are read: this many with the highest ids, which were met last, and as many from a
 random id on. A token with a million traders is not read completely."""
@@ -73,7 +128,7 @@ _ALL = "FROM facts.position WHERE (token_id, wallet_id) >= ($1, 0) AND (token_id
 """All positions of a token. The row comparison leaves the planner no choice but the index of the two columns
 in their order, whatever it estimates."""
 
-_COLUMNS = "wallet_id, bought_raw, sold_raw, last_s"
+_COLUMNS = "wallet_id, bought_raw, sold_raw, cost_wei, round_unpriced, last_s"
 _SOME = f"""
 WITH ends AS (
     SELECT (SELECT wallet_id {_ALL} ORDER BY token_id, wallet_id LIMIT 1) AS low,
@@ -88,17 +143,23 @@ WITH ends AS (
     SELECT wallet_id, address, bought_raw - sold_raw AS left_raw, last_s
     FROM looked_at JOIN facts.address ON address.id = wallet_id
     WHERE (bought_raw - sold_raw) * $4 > bought_raw AND NOT address = ANY($5::bytea[])
+        AND (cost_wei >= $8 OR round_unpriced > 0)
 ), largest AS (
-    SELECT wallet_id, address FROM holding ORDER BY left_raw DESC, wallet_id LIMIT $6
+    SELECT wallet_id, address, row_number() OVER (ORDER BY left_raw DESC, wallet_id) AS place FROM holding
+    ORDER BY place LIMIT $6
 ), latest AS (
-    SELECT wallet_id, address FROM holding WHERE wallet_id NOT IN (SELECT wallet_id FROM largest)
-    ORDER BY last_s DESC, wallet_id LIMIT $6
+    SELECT wallet_id, address, row_number() OVER (ORDER BY last_s DESC, wallet_id) AS place FROM holding
+    WHERE wallet_id NOT IN (SELECT wallet_id FROM largest) ORDER BY place LIMIT $6
 ), others AS (
-    SELECT wallet_id, address FROM holding WHERE wallet_id NOT IN (SELECT wallet_id FROM largest)
+    SELECT address, row_number() OVER (ORDER BY md5($7::bytea || address), wallet_id) AS place FROM holding
+    WHERE wallet_id NOT IN (SELECT wallet_id FROM largest)
         AND wallet_id NOT IN (SELECT wallet_id FROM latest)
-    ORDER BY md5($7::bytea || address), wallet_id LIMIT $6
+    ORDER BY place LIMIT $6
 )
-SELECT address FROM largest UNION ALL SELECT address FROM latest UNION ALL SELECT address FROM others
+SELECT address FROM (
+    SELECT place, 1 AS nth, address FROM largest UNION ALL SELECT place, 2, address FROM latest
+    UNION ALL SELECT place, 3, address FROM others
+) AS drawn ORDER BY place, nth
 """  # noqa: S608
 
 
@@ -108,12 +169,14 @@ async def traders_holding(
     without: Collection[Address],
     seed: bytes,
     limit: int,
+    least_wei: int = 0,
     max_read: int = MAX_LOOKED_AT,
 ) -> tuple[Address, ...]:
     """At most ``limit`` wallets that still hold more than a DUST-th of what they bought of a token, none of
-    ``without``: a third hold most, a third traded last, and a third are drawn with ``seed`` (32 bytes). At
-    most twice ``max_read`` traders are read: those with the highest ids, and those from a random id on.
-    Transfers other than trades are not considered."""
+    ``without``: a third hold most, a third traded last, and a third are drawn with ``seed`` (32 bytes), in
+    turns, one of each. Who paid less than ``least_wei`` is left out, unless the price is unknown. At most
+    twice ``max_read`` traders are read: those with the highest ids, and those from a random id on. Transfers
+    other than trades are not considered."""
     addresses = await fetch_values(
         connection,
         Address,
@@ -125,6 +188,7 @@ async def traders_holding(
         [as_bytes(wallet) for wallet in without],
         limit // 3,
         seed,
+        least_wei,
     )
     return tuple(addresses)
 
@@ -133,25 +197,15 @@ T = TypeVar("T")
 
 
 class HolderDraw(NamedTuple):
-    """Which holders are read: at most ``limit`` wallets, none of ``without``, drawn with ``seed`` (32
-    bytes). ``only_caught``: only where real holders were found caught, and not since that they sell."""
+    """Which holders are read: at most ``limit`` wallets, none of ``without``, drawn with ``seed`` (32 bytes)
+    of those that paid ``least_wei`` or more. ``only_caught``: only where ``LEAST_CAUGHT`` holders or more
+    could not sell lately."""
 
     limit: int
     seed: bytes
     without: Collection[Address]
+    least_wei: int = 0
     only_caught: bool = False
-
-
-_CAUGHT = """
-SELECT bool_or(verdict_level = 'danger') FROM (
-    SELECT verdict_level, bool_or(verdict_level = 'ok') OVER (ORDER BY id DESC) AS refuted FROM (
-        SELECT id, checked_at, verdict_level, holders FROM facts.evidence WHERE token = $1 AND deep
-        ORDER BY id DESC LIMIT 20000
-    ) AS newest WHERE checked_at >= $2 AND holders > 0
-) AS since WHERE NOT refuted
-"""
-"""Whether a check that tried holders found danger, and no later one found that all of them sell. More
-rows are read than callers who share answers can have made in a day, so nobody pushes the danger out."""
 
 
 async def read_token_index(
@@ -216,11 +270,12 @@ async def _read_snapshot(
         if token_id is not None and synced is not None:
             pools = await cursor.pools_of(connection, token_id, MAX_VENUES_A_TOKEN + 1)
             others = await cursor.pools_no_check_trades(connection, token_id, MAX_OTHERS_COUNTED)
-        caught = bool(await fetch_optional(connection, bool, _CAUGHT, as_bytes(token), since))
-        if holders is not None and holders.only_caught and not caught:
+        caught = await read_caught_holders(connection, token, since)
+        is_caught = len(caught) >= LEAST_CAUGHT
+        if holders is not None and holders.only_caught and not is_caught:
             holders = None
         if token_id is not None:
-            facts = await _read_facts(connection, token, token_id, holders)
+            facts = await _read_facts(connection, token, token_id, holders, caught)
         recalled = await read_recalled_wallets(connection, token, since)
         return TokenIndex(
             0 if synced is None else synced.block.number,
@@ -229,19 +284,23 @@ async def _read_snapshot(
             tuple(others),
             facts,
             tuple(recalled),
-            caught,
+            is_caught,
         )
 
 
 async def _read_facts(
-    connection: Connection, token: Address, token_id: int, draw: HolderDraw | None
+    connection: Connection, token: Address, token_id: int, draw: HolderDraw | None, caught: Sequence[Address]
 ) -> IndexInputs:
-    """The token's deployer, the results of its launches, and the drawn holders."""
+    """The token's deployer, the results of its launches, and the drawn holders, those of ``caught`` first."""
     launch = await deployers.own(connection, token_id)
     holders: tuple[Address, ...] = ()
     if draw is not None:
         without = {*draw.without, token} if launch is None else {*draw.without, token, launch.deployer}
-        holders = await traders_holding(connection, token_id, without, draw.seed, draw.limit)
+        first = tuple(holder for holder in caught if holder not in without)
+        drawn = await traders_holding(
+            connection, token_id, {*without, *first}, draw.seed, draw.limit, draw.least_wei
+        )
+        holders = (*first, *drawn[: draw.limit - len(first)])
     if launch is None:
         return IndexInputs(holders)
     record = (await deployers.records(connection, [launch.deployer_id]))[launch.deployer_id]

@@ -71,6 +71,7 @@ KEPT = (
     "facts.failed_sell",
     "facts.proof",
     "facts.recalled_wallet",
+    "facts.caught_holder",
     "facts.token",
     "facts.older_origin",
     "facts.rewound",

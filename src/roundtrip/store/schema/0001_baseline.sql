@@ -59,6 +59,16 @@ CREATE TABLE facts.recalled_wallet (
 );
 CREATE INDEX recalled_wallet_seen_at ON facts.recalled_wallet (seen_at);
 
+-- Real holders that could not sell in a check: for a day each later check of the token asks some of them first, until they
+-- can.
+CREATE TABLE facts.caught_holder (
+    token   bytea       NOT NULL,
+    holder  bytea       NOT NULL,
+    seen_at timestamptz NOT NULL,
+    PRIMARY KEY (token, holder)
+);
+CREATE INDEX caught_holder_seen_at ON facts.caught_holder (seen_at);
+
 -- --- The chain -------------------------------------------------------------------------------------------------------
 
 -- What happened on the chain. Unless a table says otherwise, the sync alone writes it, in the order of blocks, each

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import CellOutcome, HolderSell, HolderSells, Missing, RefusedCall, Sold
-from roundtrip.domain.check.holder_sells import holder_sentence, lost_bps, traps
+from roundtrip.domain.check.holder_sells import find_caught, holder_sentence, lost_bps, traps
 from roundtrip.domain.check.missing_pieces import possible_codes
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.check.verdict import Verdict, judge
@@ -139,26 +139,33 @@ def test_nobody_asked_is_not_spoken_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "outcomes", "level", "says"),
+    ("known", "outcomes", "says"),
     [
-        (48, [], "warn", "Of 48 wallets that bought more than they sold, none holds enough to try."),
+        (48, [], "Of 48 wallets that bought more than they sold, none holds enough to try."),
         (
             12,
             [FAIR],
-            "warn",
             "Of 12 wallets that bought more than they sold, only 1 holds enough to try."
             " 1 real holder can sell it as a new wallet can.",
         ),
-        (12, [FAIR, FAIR], "ok", "2 real holders can sell it as a new wallet can."),
-        (11, [FAIR], "ok", "1 real holder can sell it as a new wallet can."),
+        (12, [FAIR, FAIR], "2 real holders can sell it as a new wallet can."),
+        (11, [FAIR], "1 real holder can sell it as a new wallet can."),
     ],
 )
-def test_of_many_holders_too_few_that_hold_enough_are_no_pass(
-    known: int, outcomes: list[CellOutcome], level: str, says: str
+def test_of_many_holders_too_few_that_hold_enough_is_said_and_no_alarm(
+    known: int, outcomes: list[CellOutcome], says: str
 ) -> None:
+    """Anybody can buy from many wallets, and send on what he bought."""
     sells = replace(held(*outcomes), known=known)
-    assert judged(sells).level == level
+    assert judged(sells).level == "ok"
     assert holder_sentence(sells, POLICY) == says
+
+
+def test_who_was_caught_and_who_was_not_is_told_apart_from_who_is_not_known() -> None:
+    sells = held(NO, gets(4999), gets(5000), NODE, FAIR)
+    by_number = {number: one.holder for number, one in enumerate(sells.tried)}
+    caught, freed = find_caught(sells, POLICY)
+    assert (caught, freed) == ({by_number[0], by_number[2]}, {by_number[1], by_number[4]})
 
 
 def test_who_sells_when_a_day_is_over_only_waits() -> None:
