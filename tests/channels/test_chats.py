@@ -22,8 +22,8 @@ def reach(api: TelegramApi, poster: Poster) -> Telegram:
     return Telegram(poster, TOKEN, api.url)
 
 
-def started(found: list[ChatMessage]) -> list[StartedChat]:
-    return [one for one in found if isinstance(one, StartedChat)]
+def started(messages: list[ChatMessage]) -> list[StartedChat]:
+    return [message for message in messages if isinstance(message, StartedChat)]
 
 
 async def test_telegram_is_told_in_plain_text() -> None:
@@ -95,13 +95,13 @@ async def test_who_sent_a_code_is_found_among_the_rest() -> None:
         first = await api.says(2, "/start code-1_A")
         await api.says(3, "/start code-2", kind="group")
         await api.says(4, "/start")
-        found, newest = await telegram.read_messages(0, 0)
-        assert started(found) == [StartedChat(first, 2, "code-1_A", "Ann Lee")]
+        messages, newest = await telegram.read_messages(0, 0)
+        assert started(messages) == [StartedChat(first, 2, "code-1_A", "Ann Lee")]
         await api.says(5, "/start two words")
         await api.happens({"edited_message": {"text": "/start code-3"}})
         second = await api.says(6, "/start@stand_in_bot code-4")
-        found, newest = await telegram.read_messages(newest, 0)
-        assert (started(found), newest) == ([StartedChat(second, 6, "code-4", "Ann Lee")], second)
+        messages, newest = await telegram.read_messages(newest, 0)
+        assert (started(messages), newest) == ([StartedChat(second, 6, "code-4", "Ann Lee")], second)
         assert await telegram.read_messages(newest, 0) == ([], newest)
 
 
@@ -116,7 +116,7 @@ async def test_what_people_write_in_private_is_told_apart() -> None:
         f"/check {token[:-1]}\u0661": None,
     }
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
-        telegram, found, newest = reach(api, poster), list[ChatMessage](), 0
+        telegram, messages, newest = reach(api, poster), list[ChatMessage](), 0
         for text in texts:
             await api.says(5, text)
         for text in (f"/checks {token}", token, "/start", "hello"):
@@ -126,10 +126,10 @@ async def test_what_people_write_in_private_is_told_apart() -> None:
         last = await api.happens({"edited_message": {"text": f"/check {token}"}})
         while newest < last:
             some, newest = await telegram.read_messages(newest, 0)
-            found += some
-    assert [one.address for one in found if isinstance(one, ChatCheck)] == [*texts.values()]
-    assert [one.chat_id for one in found if isinstance(one, ChatText)] == [6] * 4
-    assert len(found) == len(texts) + 4
+            messages += some
+    assert [message.address for message in messages if isinstance(message, ChatCheck)] == [*texts.values()]
+    assert [message.chat_id for message in messages if isinstance(message, ChatText)] == [6] * 4
+    assert len(messages) == len(texts) + 4
 
 
 async def test_a_picture_is_sent_with_its_text() -> None:
@@ -153,7 +153,7 @@ async def test_a_picture_is_sent_with_its_text() -> None:
 
 
 def read_marked(text: str, entities: list[dict[str, Any]]) -> list[str]:
-    """The parts of the text that are shown as code, and nothing of which becomes a link."""
+    """The parts of the text that are shown as code: Telegram makes no links of them."""
     units = text.encode("utf-16-le")
     assert all(entity["type"] == "code" for entity in entities)
     spans = [(entity["offset"] * 2, (entity["offset"] + entity["length"]) * 2) for entity in entities]
@@ -184,21 +184,21 @@ async def test_an_update_of_another_shape_is_got_past() -> None:
         await api.happens({"message": "what is this"})
         await api.happens({"message": {"chat": {"id": "x"}, "text": 5}})
         third = await api.says(2, "/start code")
-        found, newest = await telegram.read_messages(0, 0)
-        assert (found, newest) == ([StartedChat(third, 2, "code", "Ann Lee")], third)
+        messages, newest = await telegram.read_messages(0, 0)
+        assert (messages, newest) == ([StartedChat(third, 2, "code", "Ann Lee")], third)
 
 
 async def test_updates_that_are_huge_are_got_past() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
-        telegram, after, found = reach(api, poster), 0, list[ChatMessage]()
+        telegram, after, messages = reach(api, poster), 0, list[ChatMessage]()
         for number in range(9):
             await api.says(number, "\u202e" * 4096, reply_to_message={"text": "\u202e" * 4096})
         last = await api.says(9, "/start code")
         while after < last:
             some, newest = await telegram.read_messages(after, 0)
             assert newest > after
-            found, after = found + some, newest
-        assert [one.code for one in started(found)] == ["code"]
+            messages, after = messages + some, newest
+        assert [chat.code for chat in started(messages)] == ["code"]
 
 
 async def test_an_update_is_waited_for() -> None:
@@ -216,7 +216,7 @@ async def test_a_longer_wait_than_a_posts_is_a_wait_all_the_same() -> None:
         ended, _ = await asyncio.wait({waiting}, timeout=0.1)
         assert not ended
         await api.says(2, "/start code")
-        assert [one.code for one in started((await waiting)[0])] == ["code"]
+        assert [chat.code for chat in started((await waiting)[0])] == ["code"]
 
 
 async def test_what_was_not_written_down_comes_again() -> None:
@@ -236,8 +236,8 @@ async def test_numbers_that_begin_again_lower_after_a_quiet_week_are_seen() -> N
         assert await telegram.read_messages(newest, 0) == ([], newest)
         api.next_update_id = 12
         await api.says(3, "/start code-2")
-        found, newest = await telegram.read_messages(newest, 0)
-        assert ([one.code for one in started(found)], newest) == (["code-2"], 12)
+        messages, newest = await telegram.read_messages(newest, 0)
+        assert ([chat.code for chat in started(messages)], newest) == (["code-2"], 12)
         assert await telegram.read_messages(newest, 0) == ([], 12)
 
 
@@ -310,7 +310,7 @@ async def test_discord_says_how_long_to_wait_and_that_a_webhook_is_gone() -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "read", "found", "wait_s"),
+    ("status", "read", "expected", "wait_s"),
     [
         (429, b'{"retry_after": true}', 429, 9.0),
         (429, b'{"retry_after": -1}', 429, 9.0),
@@ -329,9 +329,9 @@ async def test_discord_says_how_long_to_wait_and_that_a_webhook_is_gone() -> Non
         (200, b'{"code": 10015}', 200, 9.0),
     ],
 )
-def test_what_discord_answers(status: int, read: bytes, found: int, wait_s: float) -> None:
+def test_what_discord_answers(status: int, read: bytes, expected: int, wait_s: float) -> None:
     reply = discord.read_discord_reply(PostReply(status, None, 9.0, 1, read))
-    assert (reply.status, reply.retry_after_s) == (found, wait_s)
+    assert (reply.status, reply.retry_after_s) == (expected, wait_s)
 
 
 @pytest.mark.parametrize(

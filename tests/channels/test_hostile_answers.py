@@ -89,7 +89,7 @@ EITHER: dict[str, Behaviour] = {
     "a chunk's size without end": endless(CHUNKED, b"0" * 65_536),
     "a length without end": endless(OK + b"content-length: ", b"1" * 65_536),
 }
-"""They fail sooner or later, in the headers' own packet or behind it."""
+"""The answer fails before or after its headers were read: which, depends on how its packets arrive."""
 
 BY_TIME: dict[str, tuple[Behaviour, int | None, str | None]] = {
     "silence": (then_silent(b""), None, NO_ANSWER),
@@ -107,7 +107,7 @@ BY_TIME: dict[str, tuple[Behaviour, int | None, str | None]] = {
 
 
 async def post_to(there: Receiver, timeout_s: float, body: bytes = b"{}") -> PostReply:
-    """What a POST to it came to, once nothing is open any more."""
+    """The reply to a POST to ``there``, once no connection is open any more."""
     named = frozenset({there.at})
     async with Poster(named, timeout_s=timeout_s) as poster:
         reply = await poster.post(parse_target(there.url, named), body, {"content-type": "application/json"})

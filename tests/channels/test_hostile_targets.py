@@ -222,20 +222,20 @@ class Ears:
             listening.setblocking(False)
 
     def heard(self) -> list[str]:
-        """Which addresses somebody connected to. A connect on loopback is there before it returns."""
-        found = []
+        """The addresses that were connected to. On loopback, accept sees each once connect returned."""
+        addresses = []
         for listening in self.sockets:
             with contextlib.suppress(BlockingIOError):
                 listening.accept()[0].close()
-                found.append(listening.getsockname()[0])
-        return found
+                addresses.append(listening.getsockname()[0])
+        return addresses
 
 
 @pytest.fixture
 def ears() -> Iterator[Ears]:
-    found = Ears()
-    yield found
-    for listening in found.sockets:
+    made = Ears()
+    yield made
+    for listening in made.sockets:
         listening.close()
 
 

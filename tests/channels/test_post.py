@@ -1,4 +1,4 @@
-"""One POST: what is sent, what is understood of the answer, and that it can be stopped."""
+"""One POST: what is sent, what is read of the answer, and that it can be cancelled."""
 
 import asyncio
 import socket
@@ -33,7 +33,7 @@ async def test_the_message_goes_out_as_it_is() -> None:
             "accept-encoding": "identity",
             "user-agent": "roundtrip",
             "connection": "close",
-            "": "",
+            "": "",  # The receiver's reading of the blank line after the headers.
         }
 
 
@@ -48,7 +48,7 @@ async def test_only_2xx_is_success_and_the_beginning_of_the_answer_is_kept(statu
 
 
 @pytest.mark.parametrize(
-    ("expected", "wished_s"),
+    ("retry_after", "expected_s"),
     [
         ("120", 120.0),
         ("0", 0.0),
@@ -66,14 +66,12 @@ async def test_only_2xx_is_success_and_the_beginning_of_the_answer_is_kept(statu
         ("Tue, 14 Nov 99999 22:14:20 GMT", None),
     ],
 )
-async def test_a_wish_to_be_asked_later_is_understood_or_left_aside(
-    expected: str, wished_s: float | None
-) -> None:
+async def test_retry_after_is_read_or_ignored(retry_after: str, expected_s: float | None) -> None:
     async with receiver() as there, Poster(frozenset({there.at}), now_s=lambda: NOW_S) as poster:
-        head = b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\nretry-after: " + expected.encode() + b"\r\n\r\n"
-        there.behave = then_silent(head)
+        head = f"HTTP/1.1 503 Later\r\ncontent-length: 0\r\nretry-after: {retry_after}\r\n\r\n"
+        there.behave = then_silent(head.encode())
         reply = await poster.post(parse_target(there.url, frozenset({there.at})), b"", {})
-        assert (reply.status, reply.retry_after_s) == (503, wished_s)
+        assert (reply.status, reply.retry_after_s) == (503, expected_s)
 
 
 async def test_cookies_are_not_given_back_and_every_post_connects_anew() -> None:
@@ -86,7 +84,7 @@ async def test_cookies_are_not_given_back_and_every_post_connects_anew() -> None
         assert all("cookie" not in got.headers for got in there.got)
 
 
-async def test_who_stops_it_stops_it_and_nothing_stays_open() -> None:
+async def test_cancelling_a_post_closes_its_connection() -> None:
     async with receiver() as there, Poster(frozenset({there.at})) as poster:
         there.behave = then_silent(b"")
         posting = asyncio.ensure_future(poster.post(parse_target(there.url, frozenset({there.at})), b"", {}))
@@ -97,7 +95,7 @@ async def test_who_stops_it_stops_it_and_nothing_stays_open() -> None:
         await there.left()
 
 
-async def test_stopped_within_the_body_it_is_stopped_all_the_same() -> None:
+async def test_cancelling_a_post_within_its_answer_closes_its_connection() -> None:
     async with receiver() as there, Poster(frozenset({there.at})) as poster:
         there.behave = then_silent(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello")
         to = parse_target(there.url, frozenset({there.at}))
@@ -109,8 +107,8 @@ async def test_stopped_within_the_body_it_is_stopped_all_the_same() -> None:
         await there.left()
 
 
-async def test_as_many_as_wish_to_may_post_at_once() -> None:
-    """Two hundred servers that say nothing keep nobody else from being told."""
+async def test_posts_do_not_limit_each_other() -> None:
+    """Two hundred posts to a server that does not answer delay no other post."""
     async with receiver() as silent, receiver() as there:
         named = frozenset({silent.at, there.at})
         async with Poster(named) as poster:
@@ -125,8 +123,8 @@ async def test_as_many_as_wish_to_may_post_at_once() -> None:
             for posting in held:
                 posting.cancel()
             assert all(
-                isinstance(found, asyncio.CancelledError)
-                for found in await asyncio.gather(*held, return_exceptions=True)
+                isinstance(outcome, asyncio.CancelledError)
+                for outcome in await asyncio.gather(*held, return_exceptions=True)
             )
 
 
@@ -136,7 +134,8 @@ async def test_a_poster_that_was_not_entered_says_so() -> None:
 
 
 class SlowResolver:
-    """A system resolver that answers nothing until it may."""
+    """A system resolver that does not answer before ``may`` is set. ``asked``: the names; ``found``: what it
+    answers."""
 
     def __init__(self) -> None:
         self.may = threading.Event()
@@ -145,7 +144,7 @@ class SlowResolver:
         self._each = threading.Semaphore(0)
 
     async def reached(self, times: int) -> None:
-        """Waits until it was asked so often."""
+        """Waits until it was asked so many times more."""
         for _ in range(times):
             assert await asyncio.to_thread(self._each.acquire, timeout=PATIENCE_S)
 
@@ -170,7 +169,7 @@ async def test_slow_names_of_one_owner_take_only_so_many_threads_and_others_get_
     assert len(await asyncio.gather(*evil)) == 50
 
 
-async def test_no_more_threads_than_there_may_be_look_names_up() -> None:
+async def test_names_are_looked_up_in_at_most_max_threads() -> None:
     slow = SlowResolver()
     lookups = Lookups(PATIENCE_S, slow)
     many = [asyncio.ensure_future(lookups.resolve(f"hook.owner{number}.example", 1)) for number in range(60)]
@@ -182,7 +181,7 @@ async def test_no_more_threads_than_there_may_be_look_names_up() -> None:
 
 async def test_a_name_that_takes_too_long_is_given_up_and_its_thread_counts_until_it_ends() -> None:
     slow = SlowResolver()
-    # Long enough for an answer that waits for nothing, on a busy machine.
+    # Each of the first lookups takes the whole second; a lookup without a thread waits half of it for one.
     lookups = Lookups(1, slow)
     try:
         for number in range(MAX_THREADS_OF_ONE):
@@ -198,7 +197,7 @@ async def test_a_name_that_takes_too_long_is_given_up_and_its_thread_counts_unti
     assert await patient.resolve("h9.evil.example", 1)
 
 
-async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> None:
+async def test_a_post_whose_name_gets_no_thread_was_not_tried() -> None:
     slow = SlowResolver()
     lookups = Lookups(0.2, slow)
     async with Poster(resolver=lookups) as poster:
@@ -217,7 +216,7 @@ async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> N
     slow.may.set()
 
 
-async def test_good_addresses_are_kept_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_resolved_name_is_cached_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = SlowResolver()
     slow.may.set()
     clock = [1000.0]
@@ -229,14 +228,14 @@ async def test_good_addresses_are_kept_for_a_minute(monkeypatch: pytest.MonkeyPa
             assert len(slow.asked) == asked
 
 
-async def test_of_a_name_with_many_addresses_the_first_few_are_tried() -> None:
+async def test_only_the_first_addresses_of_a_name_are_tried() -> None:
     slow = SlowResolver()
     slow.may.set()
     slow.found = [(socket.AF_INET, f"10.0.0.{number}") for number in range(200)]
     assert len(await Lookups(PATIENCE_S, slow).resolve("hook.example", 1)) == MAX_ADDRESSES
 
 
-async def test_a_name_that_leads_nowhere_and_one_that_is_none() -> None:
+async def test_an_unknown_name_and_an_invalid_one() -> None:
     def nowhere(host: str, port: int) -> list[tuple[int, str]]:
         if host.startswith("bad"):
             raise UnicodeError("label too long")

@@ -1,4 +1,4 @@
-"""The receivers of docs/receivers, each as the process it is: what this service sends, and what not."""
+"""The receivers of docs/receivers, each as a process: they take what this service sends, and nothing else."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ def row(number: int, verb: str = "buying", text: str = "naïve ☃ bought") -> d
 
 
 class Running:
-    """A receiver that runs, and what it says."""
+    """A receiver that runs; ``says`` reads the next line that it prints."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -67,12 +67,12 @@ async def running(language: str, secret: str, port: int = 0) -> AsyncIterator[Ru
         stdout=asyncio.subprocess.PIPE,
         env={"PATH": os.environ["PATH"], "WEBHOOK_SECRET": secret, "PORT": str(port)},
     )
-    found = Running(process)
+    receiver = Running(process)
     try:
-        first = await found.says()
+        first = await receiver.says()
         assert first.startswith("listening on "), first
-        found.port = int(first.split()[-1])
-        yield found
+        receiver.port = int(first.split()[-1])
+        yield receiver
     finally:
         process.kill()
         await process.wait()

@@ -32,7 +32,7 @@ def key_of(name: str) -> str:
 
 
 def hashed(name: str) -> bytes:
-    """What that key is looked up by."""
+    """The hash by which that key is looked up."""
     return keys.hash_of(key_of(name))
 
 
@@ -54,7 +54,7 @@ class DrawnIds:
 
 @dataclass
 class Balance:
-    """What is left of the credits that an account paid for, and what is gone."""
+    """The credits that an account paid for: those that are left, and those that were spent."""
 
     credits: int = 0
     spent: int = 0
@@ -62,9 +62,9 @@ class Balance:
 
 @dataclass
 class Counts:
-    """``fault``: what writing meets instead, or ``is_done`` afterwards, and ``moving_fault`` and
-    ``is_moved`` for credits; ``is_silent``: of the last minute nothing is told; ``asked``: calls that it was
-    given. Outlives the gates that write to it, as a database does."""
+    """Outlives the gates that write to it, as a database does. ``fault``: what a write raises, before writing
+    or, with ``is_done``, afterwards; ``moving_fault``, ``is_moved``: the same for credits. ``is_silent``: the
+    calls of the last minute cannot be read. ``asked``: how many calls it was given."""
 
     live: dict[bytes, Account] = field(default_factory=dict)
     days: Counter[tuple[int, date]] = field(default_factory=Counter)
@@ -84,7 +84,7 @@ class Counts:
     async def write(
         self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
     ) -> list[LiveKey | None]:
-        """One at a time, in order; hand-backs first."""
+        """Counts the calls in order, one at a time, after the refunds."""
         self.writes += 1
         self.asked += len(calls)
         if self.fault is not None and not self.is_done:
@@ -94,10 +94,10 @@ class Counts:
                 self.days[back.account_id, back.day] = max(0, self.days[back.account_id, back.day] - 1)
             if back.caller is not None:
                 self.minute[back.caller, back.taken_ms] -= 1
-        came = [self._counted(call) for call in calls]
+        live_keys = [self._counted(call) for call in calls]
         if self.fault is not None:
             raise self.fault
-        return came
+        return live_keys
 
     def _counted(self, call: CountedCall) -> LiveKey | None:
         owner = None if call.key_hash is None else self.live.get(call.key_hash)
@@ -117,7 +117,7 @@ class Counts:
     async def move_leases(
         self, changes: Sequence[LeaseChange], minutes: Mapping[tuple[str, int], int]
     ) -> dict[AccountDay, int]:
-        """One at a time, as the statement does."""
+        """Moves leases in order, one at a time, as the statement does."""
         self.writes += 1
         if self.fault is not None and not self.is_done:
             raise self.fault

@@ -83,7 +83,8 @@ class PaidDispatch:
     drawn: DrawnIds = field(default_factory=DrawnIds)
     retry_s: float = 1.0
 
-    async def begin_index(self) -> "PaidDispatch":
+    async def prepare(self) -> "PaidDispatch":
+        """Pays, and uses up the free calls."""
         self.ledger.balances[1] = Balance(5)
         self.gate = self.made()
         self.dispatch = Dispatch(CONTEXT, self.gate, SharedAnswers(lambda: self.now_s))

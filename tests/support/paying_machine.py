@@ -23,7 +23,7 @@ WALLETS = [Address("0x" + digit * 40) for digit in "12"]
 
 
 class Payings(RuleBasedStateMachine):
-    """Owners are 0 and 1. ``paid``: what of each was counted; ``credits``: what is left of it."""
+    """Owners are 0 and 1. ``paid``: the credits that each was given for payments; ``credits``: those left."""
 
     pool: asyncpg.Pool
     loop: asyncio.AbstractEventLoop
@@ -68,8 +68,8 @@ class Payings(RuleBasedStateMachine):
         forks=st.sampled_from([0, 0, 0, 1, 3]),
     )
     def redeem(self, index: int, posts: list[int], forks: int) -> None:
-        """The same transaction at once, by either account. ``forks``: how many final blocks are taken back
-        before the first one is confirmed."""
+        """The accounts in ``posts`` post the same transaction at once. ``forks``: how many final blocks are
+        taken back before the first post is confirmed."""
         if not self.chain.known:
             return
         paid = list(self.chain.known.values())[index % len(self.chain.known)]
@@ -82,23 +82,23 @@ class Payings(RuleBasedStateMachine):
             taken_back.append(True)
 
         self.chain.between = fork if forks else None
-        came = self._run(self._posted(paid, posts))
+        codes = self._run(self._posted(paid, posts))
         self.chain.between = None
         owner = WALLETS.index(paid.wallet)
         is_due = was_final and paid.tx_hash not in self.counted and owner in posts
-        good = [who for who, code in zip(posts, came, strict=True) if code == "counted"]
+        good = [who for who, code in zip(posts, codes, strict=True) if code == "counted"]
         if taken_back:
-            # Whoever read it after that may find it final, in a block that stayed.
-            assert not good or (good == [owner] and is_due and self.chain.is_final(paid)), (came, posts)
+            # A post that read the chain after that may find it final, in a block that stayed.
+            assert not good or (good == [owner] and is_due and self.chain.is_final(paid)), (codes, posts)
         else:
-            assert good == ([owner] if is_due else []), (came, posts)
+            assert good == ([owner] if is_due else []), (codes, posts)
         if good:
             self.counted.add(paid.tx_hash)
             self.paid[owner] += paid.raw
             self.credits[owner] += paid.raw
         elif owner in posts and not taken_back:
             used = paid.tx_hash in self.counted
-            assert {came[n] for n, who in enumerate(posts) if who == owner} == {
+            assert {codes[n] for n, who in enumerate(posts) if who == owner} == {
                 "already_used" if used else "no_such_tx"
             }
 

@@ -1,4 +1,4 @@
-"""Processes that spend credits, and die or lose their database where they are told to."""
+"""Processes that spend credits, and die or lose their database where a test says."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
@@ -27,7 +27,7 @@ ALLOWANCES = Allowances(CallAllowance(1), CallAllowance(10**6, FREE), CallAllowa
 
 @dataclass
 class InTurns(DatabaseCalls):
-    """One of fifty that have twenty connections."""
+    """Counts over connections of a shared pool, as of fifty processes that have twenty."""
 
     async def write(
         self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
@@ -67,8 +67,8 @@ class Faulty(DatabaseCredits):
 
 @dataclass(eq=False)
 class ModelProcess:
-    """One that serves. ``ends``: what the model knows that it has still to do; ``is_gone``: its database did
-    not answer, and it does not ask again before its clock has moved."""
+    """A process that serves. ``ends``: the holds that it has still to settle, as the model knows;
+    ``is_gone``: its database did not answer, and it does not ask again before its clock has moved."""
 
     pool: asyncpg.Pool
     wall: Wall
@@ -85,20 +85,20 @@ class ModelProcess:
         counter = CallCounter(self.counts, self.wall, clock=lambda: self.now_s)
         self.gate = Gate(MinuteLimits(self.wall), ALLOWANCES, counter, spender=self.spender)
 
-    async def begin_index(self) -> "ModelProcess":
-        """With its connections, so that it never dies while one is made."""
+    async def connect(self) -> "ModelProcess":
+        """Opens its connections now, so that it never dies while one is opened."""
         for own in (self.ledger.connection, self.counts.connection):
             await own._connect()
         return self
 
     async def quiet(self) -> None:
-        """Nothing is under way any more."""
+        """Waits until nothing is being written."""
         for part in (self.spender, self.gate.counter):
             while part._flushing is not None:
                 await asyncio.wait([part._flushing])
 
     async def dies(self) -> None:
-        """In the middle of whatever it does."""
+        """Dies in the middle of whatever it does."""
         for own in (self.ledger.connection, self.counts.connection):
             await own._discard()
         if self.gate.counter._timer is not None:
@@ -109,7 +109,7 @@ class ModelProcess:
                 await asyncio.wait([part._flushing])
 
     async def dies_in(self, doing: Coroutine[Any, Any, object]) -> None:
-        """In the middle of this, as ``ledger.fault`` says."""
+        """Dies in the middle of ``doing``, where ``ledger.fault`` says."""
         task = asyncio.create_task(doing)
         async with asyncio.timeout(20):
             await self.ledger.is_dying.wait()

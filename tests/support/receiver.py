@@ -1,4 +1,4 @@
-"""A stranger's server on loopback: it keeps what it got, and answers as it is told, or worse."""
+"""A stranger's server on loopback: it stores each request, and answers as a test says, also with no HTTP."""
 
 import asyncio
 import contextlib
@@ -22,14 +22,14 @@ class Got:
 
 
 def answer(status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> Behaviour:
-    """A whole answer, after which it hangs up."""
+    """Sends a whole answer, and hangs up."""
     reply = {"content-length": str(len(body)), **(headers or {})}
     head = "".join(f"{name}: {value}\r\n" for name, value in reply.items())
     return raw(f"HTTP/1.1 {status} Told\r\n{head}\r\n".encode() + body)
 
 
 def raw(said: bytes) -> Behaviour:
-    """These bytes, after which it hangs up."""
+    """Sends these bytes, and hangs up."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(said)
@@ -39,7 +39,7 @@ def raw(said: bytes) -> Behaviour:
 
 
 def then_silent(said: bytes) -> Behaviour:
-    """These bytes, and then nothing, for as long as the other side stays."""
+    """Sends these bytes, and then nothing, for as long as the other side stays."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(said)
@@ -49,7 +49,7 @@ def then_silent(said: bytes) -> Behaviour:
 
 
 def endless(first: bytes, again: bytes) -> Behaviour:
-    """``again`` for ever, as fast as it is read."""
+    """Sends ``again`` for ever, as fast as it is read."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(first)
@@ -61,7 +61,7 @@ def endless(first: bytes, again: bytes) -> Behaviour:
 
 
 def dripping(first: bytes, again: bytes) -> Behaviour:
-    """``again`` for ever, a little later each time."""
+    """Sends ``again`` for ever, a hundredth of a second apart."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(first)
@@ -75,7 +75,8 @@ def dripping(first: bytes, again: bytes) -> Behaviour:
 
 @dataclass
 class Receiver(OnLoopback):
-    """``behave``: what it does next, and from then on. ``open``: connections that nobody has left yet."""
+    """``behave``: what it does with the next connections. ``open``: how many are open; ``connections``: how
+    many there were."""
 
     tls: ssl.SSLContext | None = None
     behave: Behaviour = field(default_factory=lambda: answer(200))
@@ -89,7 +90,7 @@ class Receiver(OnLoopback):
         return f"{'https' if self.tls else 'http'}://{self.at}/hook"
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Waits for something of its own to be so."""
+        """Waits until ``holds`` returns True; it reads this receiver."""
         async with asyncio.timeout(PATIENCE_S), self._changed:
             await self._changed.wait_for(holds)
 

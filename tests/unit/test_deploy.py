@@ -30,21 +30,22 @@ EXAMPLE = (DEPLOY / "roundtrip.env.example").read_text() + SECRETS
 SECRET = {"ROUNDTRIP_SECRET_KEY", "ROUNDTRIP_TELEGRAM_TOKEN"}
 WITH_SECRETS, WITHOUT = ("serve", "work", "backup"), ("sync", "migrate")
 LOCAL_ONLY = {"rpc_port", "webhook_loopback"}
-"""Of the local chain and of tests: nothing for who runs a service."""
+"""Settings of the local chain and of tests, which nobody needs who runs a service."""
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-OURS = {name: one for name, one in COMPOSE["services"].items() if one["image"].startswith("roundtrip")}
+OURS = {name: run for name, run in COMPOSE["services"].items() if run["image"].startswith("roundtrip")}
+"""The services of the compose file that run our image, by name."""
 SERVICES = sorted(path.name for path in UNITS.glob("*.service"))
 LONG = ("serve", "sync", "work")
 
 
 def parsed(arguments: list[str]) -> dict[str, Any]:
-    """What a command of ours makes of these words. Raises click.UsageError."""
+    """The parameters that a command of ours reads from these words. Raises click.UsageError."""
     command = main.command(arguments[0])
     return command.make_context(arguments[0], arguments[1:]).params
 
 
 def settings_in(text: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names of the settings that lines of an environment file set, which hold."""
+    """The names of the settings that lines of an environment file set; their values are valid."""
     for line in text.splitlines():
         name, _, value = line.partition("=")
         monkeypatch.setenv(name, value)
@@ -53,13 +54,13 @@ def settings_in(text: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def unit(name: str) -> dict[str, list[str]]:
-    """What a unit sets, in order."""
-    found: dict[str, list[str]] = {}
+    """The values that a unit sets, by key, in order."""
+    values: dict[str, list[str]] = {}
     for line in (UNITS / name).read_text().splitlines():
         if line and line[0] not in "#[":
             key, _, value = line.partition("=")
-            found.setdefault(key, []).append(value)
-    return found
+            values.setdefault(key, []).append(value)
+    return values
 
 
 # --- settings ---------------------------------------------------------------------------------------
@@ -70,11 +71,13 @@ def test_the_example_has_every_setting_and_no_other(monkeypatch: pytest.MonkeyPa
     key = "ROUNDTRIP_SECRET_KEY="
     assert key in lines
     # One node or several, not both.
-    one = [line for line in lines if line.startswith("ROUNDTRIP_RPC_URL=")]
-    text = "\n".join(line + "A" * 43 + "=" if line == key else line for line in lines if line not in one)
-    found = settings_in(text, monkeypatch)
-    assert found | {"rpc_url"} == set(Settings.model_fields) - LOCAL_ONLY
-    assert len(one) == 1
+    single_node = [line for line in lines if line.startswith("ROUNDTRIP_RPC_URL=")]
+    text = "\n".join(
+        line + "A" * 43 + "=" if line == key else line for line in lines if line not in single_node
+    )
+    names = settings_in(text, monkeypatch)
+    assert names | {"rpc_url"} == set(Settings.model_fields) - LOCAL_ONLY
+    assert len(single_node) == 1
 
 
 def test_what_the_example_calls_left_out_is_what_holds_then() -> None:
@@ -101,7 +104,7 @@ def test_only_the_roles_that_need_secrets_see_them() -> None:
         files = unit(f"roundtrip-{name}.service")["EnvironmentFile"]
         assert not any("secrets" in file for file in files)
         assert "secrets.env" not in str(OURS[name].get("env_file"))
-    # Nodes' urls may hold keys, and who migrates asks no node.
+    # Nodes' URLs may hold keys, and a migration asks no node.
     assert "env_file" not in OURS["migrate"]
     assert not any("roundtrip.env" in file for file in unit("roundtrip-migrate.service")["EnvironmentFile"])
 
@@ -110,17 +113,17 @@ def test_only_the_roles_that_need_secrets_see_them() -> None:
 
 
 def test_compose_runs_what_there_is() -> None:
-    assert {name: one["command"][0] for name, one in OURS.items()} == {
+    assert {name: service["command"][0] for name, service in OURS.items()} == {
         name: name for name in ("migrate", *LONG)
     }
     assert parsed(OURS["serve"]["command"])["process_count"] == 2
-    for one in OURS.values():
-        assert parsed(one["command"]) is not None
-        assert one["image"] == f"roundtrip:{NAMED['version']}"
+    for service in OURS.values():
+        assert parsed(service["command"]) is not None
+        assert service["image"] == f"roundtrip:{NAMED['version']}"
 
 
 def test_compose_sets_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    (text,) = {json.dumps(one["environment"]) for one in OURS.values()}
+    (text,) = {json.dumps(service["environment"]) for service in OURS.values()}
     lines = "\n".join(f"{name}={value}" for name, value in json.loads(text).items())
     lines = re.sub(r"\$\{DATABASE_PASSWORD:[^}]*\}", "abc", lines)
     measured = {"metrics_host", "metrics_port"}
@@ -129,31 +132,31 @@ def test_compose_sets_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings()
     # A port that is published is the proxy's and nobody else's.
     assert settings.metrics_port
-    published = str([one.get("ports") for one in COMPOSE["services"].values()])
+    published = str([service.get("ports") for service in COMPOSE["services"].values()])
     assert str(settings.metrics_port) not in published
     assert urlsplit(settings.database_url or "").hostname in COMPOSE["services"]
     assert urlsplit(settings.redis_url or "").hostname in COMPOSE["services"]
     (where,) = COMPOSE["networks"]["outside"]["ipam"]["config"]
-    assert [str(one) for one in settings.trusted_proxies] == [f"{where['gateway']}/32"]
+    assert [str(proxy) for proxy in settings.trusted_proxies] == [f"{where['gateway']}/32"]
 
 
 def test_compose_opens_nothing_and_bounds_everything() -> None:
-    for name, one in COMPOSE["services"].items():
-        assert one["read_only"] is True, name
-        assert one["cap_drop"] == ["ALL"], name
-        assert one["security_opt"] == ["no-new-privileges:true"], name
-        assert one["mem_limit"], name
-        assert one["pids_limit"], name
-        assert all(port.startswith("127.0.0.1:") for port in one.get("ports", [])), name
+    for name, service in COMPOSE["services"].items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["mem_limit"], name
+        assert service["pids_limit"], name
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
     assert COMPOSE["networks"]["inside"] == {"internal": True}
-    assert [one["networks"] for name, one in COMPOSE["services"].items() if name not in OURS] == [
+    assert [service["networks"] for name, service in COMPOSE["services"].items() if name not in OURS] == [
         ["inside"], ["inside"]
     ]  # fmt: skip
 
 
 def test_compose_asks_for_health_where_it_is_told() -> None:
     (url,) = re.findall(r"http://[^']+", OURS["serve"]["healthcheck"]["test"][1])
-    assert urlsplit(url).path in {one.path for one in OPERATIONS}
+    assert urlsplit(url).path in {operation.path for operation in OPERATIONS}
     assert OURS["serve"]["ports"] == [f"127.0.0.1:{urlsplit(url).port}:{urlsplit(url).port}"]
     assert urlsplit(url).port == Settings().port
 
@@ -176,7 +179,7 @@ def test_the_containers_back_up_and_restore_by_the_commands_of_the_page() -> Non
         assert mode == (["ro"] if name == "restore" else [])
         assert folder == "$PWD/backups"
         assert str(parsed(words[words.index(name) :])["file"]).startswith(f"{inside}/")
-    (user,) = {one["user"] for one in OURS.values()}
+    (user,) = {service["user"] for service in OURS.values()}
     assert f"install -d -m 700 -o {user.split(':')[0]} backups" in page
 
 
@@ -186,14 +189,14 @@ def test_the_containers_back_up_and_restore_by_the_commands_of_the_page() -> Non
 def test_the_image_begins_what_compose_tells_it() -> None:
     text = (DEPLOY / "Dockerfile").read_text()
     (built,) = re.findall(r"docker build .* -t (\S+) \.$", text, re.M)
-    assert {one["image"] for one in OURS.values()} == {built}
-    entry, plain = (json.loads(one) for one in re.findall(r"^(?:ENTRYPOINT|CMD) (.*)$", text, re.M))
+    assert {service["image"] for service in OURS.values()} == {built}
+    entry, plain = (json.loads(words) for words in re.findall(r"^(?:ENTRYPOINT|CMD) (.*)$", text, re.M))
     assert entry == ["roundtrip"]
     assert entry[0] in NAMED["scripts"]
     assert parsed(plain)["process_count"] == 1
     assert f"EXPOSE {Settings().port}" in text
     (user,) = re.findall(r"^USER (.*)$", text, re.M)
-    assert {one["user"] for one in OURS.values()} == {user}
+    assert {service["user"] for service in OURS.values()} == {user}
     allowed = (DEPLOY / "Dockerfile.dockerignore").read_text().replace("!", "").split()
     (copied,) = re.findall(r"^COPY (dist.*) \./$", text, re.M)
     assert ["*", *copied.split()] == allowed
@@ -221,13 +224,13 @@ def test_a_unit_runs_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert program == "/opt/roundtrip/bin/roundtrip"
     assert name == f"roundtrip-{words[0]}.service"
     assert parsed(words) is not None
-    ours = [one for line in answer["Environment"] for one in line.split() if one.startswith("ROUNDTRIP_")]
+    ours = [word for line in answer["Environment"] for word in line.split() if word.startswith("ROUNDTRIP_")]
     measured = {"metrics_port"} if words[0] in LONG else set()
     assert settings_in("\n".join(ours), monkeypatch) == {"var", "database_url", "redis_url"} | measured
 
 
 def test_each_backup_is_kept_by_its_date_for_three_days(tmp_path: Path) -> None:
-    """The commands as systemd hands them on: $$ and %% are one of each, and no shell reads the words."""
+    """The commands as systemd passes them on: $$ and %% become $ and %, and no shell reads the words."""
     answer = unit("roundtrip-backup.service")
     file = Path(shlex.split(answer["ExecStart"][0])[-1])
     others = [tmp_path / name for name in ("secret.key", "backup-lately.sql.gz")]
@@ -257,7 +260,7 @@ def test_each_backup_is_kept_by_its_date_for_three_days(tmp_path: Path) -> None:
 
 
 def test_the_date_of_a_backup_is_one_of_a_file() -> None:
-    (line,) = [one for one in unit("roundtrip-backup.service")["ExecStartPost"] if "date" in one]
+    (line,) = [command for command in unit("roundtrip-backup.service")["ExecStartPost"] if "date" in command]
     (text,) = re.findall(r"\$\$\((date [^)]*)\)", line)
     stamp = subprocess.run(shlex.split(text.replace("%%", "%")), check=True, capture_output=True, text=True)
     assert re.fullmatch(r"\d{8}T\d{6}Z", stamp.stdout.strip())
@@ -275,7 +278,7 @@ def test_what_runs_on_is_started_again_and_begun_by_the_target(name: str) -> Non
 
 
 def test_each_unit_has_ports_for_its_metrics_that_no_other_has() -> None:
-    """All three read one file, in which there can be no port but one for all."""
+    """All units read roundtrip.env, in which a port would be the same for all."""
     had: list[int] = []
     for name in LONG:
         answer = unit(f"roundtrip-{name}.service")
@@ -302,18 +305,18 @@ def test_all_units_may_the_same() -> None:
 
 
 def test_the_page_of_licences_is_what_is_installed() -> None:
-    """Else: python -m deploy.bill."""
+    """If not, run python -m deploy.bill."""
     assert bill.page(bill.python_parts(), bill.npm_parts()) == bill.PAGE.read_text()
 
 
 def test_the_bill_and_the_lock_have_all_that_runs() -> None:
     python, npm = bill.python_parts(), bill.npm_parts()
     components = bill.bill(python, npm, "1")["components"]
-    purls = {one.get("purl") for one in components}
-    assert {f"pkg:pypi/{one.replace('==', '@')}" for one in bill.asked()} <= purls
-    assert {f"pkg:npm/{one.name.replace('@', '%40')}@{one.version}" for one in PACKAGES} <= purls
-    assert all(one["licenses"] != [{"expression": ""}] for one in components)
-    refs = [one["bom-ref"] for one in components]
+    purls = {component.get("purl") for component in components}
+    assert {f"pkg:pypi/{pin.replace('==', '@')}" for pin in bill.asked()} <= purls
+    assert {f"pkg:npm/{package.name.replace('@', '%40')}@{package.version}" for package in PACKAGES} <= purls
+    assert all(component["licenses"] != [{"expression": ""}] for component in components)
+    refs = [component["bom-ref"] for component in components]
     assert len(refs) == len(set(refs))
     lock = bill.lock_of_what_runs(python)
     assert set(re.findall(r"^[\w.-]+==[^ ;\\]+", lock, re.M)) >= set(bill.asked())

@@ -73,7 +73,7 @@ OF_DEVELOPMENT = {
 VERIFIED_BY = {"cli/verify_trade.py", "console/pages/trade.py"}
 """The only modules of the product that import the verifier, which is installed apart."""
 MAX_MODULES = 25
-"""In one folder."""
+"""The most modules of one folder."""
 
 
 def floor(path: Path) -> str:
@@ -82,7 +82,7 @@ def floor(path: Path) -> str:
 
 @cache
 def parse(path: Path) -> tuple[ast.AST, ...]:
-    """Every node of a module. Most tests here read all modules: reading is most of what they take."""
+    """Every node of a module. Cached: most tests here read all modules, which takes most of their time."""
     return tuple(ast.walk(ast.parse(path.read_text())))
 
 
@@ -91,27 +91,27 @@ def imports(path: Path, source: str | None = None) -> tuple[tuple[int, str], ...
     """Absolute names of what a module imports from this package, with the line."""
     package = next(folder for folder in (PACKAGE, VERIFIER, DEVELOPMENT) if path.is_relative_to(folder))
     inside = [package.name, *path.relative_to(package).parts[:-1]]
-    found: list[tuple[int, str]] = []
+    lines_and_names: list[tuple[int, str]] = []
     for node in parse(path) if source is None else ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
+            lines_and_names += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = inside[: len(inside) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            found.append((node.lineno, module))
+            lines_and_names.append((node.lineno, module))
             if module == "roundtrip":
-                found += [(node.lineno, f"roundtrip.{alias.name}") for alias in node.names]
-    return tuple(found)
+                lines_and_names += [(node.lineno, f"roundtrip.{alias.name}") for alias in node.names]
+    return tuple(lines_and_names)
 
 
 def breaches(path: Path, source: str | None = None) -> list[str]:
     allowed = MAY_IMPORT[floor(path)] | {floor(path)}
-    found = []
+    messages = []
     for line, name in imports(path, source):
         parts = name.split(".")
         if parts[0] == "roundtrip" and len(parts) > 1 and parts[1] not in allowed:
-            found.append(f"{path.relative_to(PACKAGE)}:{line} imports {name}")
-    return found
+            messages.append(f"{path.relative_to(PACKAGE)}:{line} imports {name}")
+    return messages
 
 
 def test_every_module_stands_on_a_known_floor() -> None:
@@ -123,12 +123,12 @@ def test_a_module_imports_only_from_floors_below_it() -> None:
 
 
 def test_the_product_imports_the_verifier_in_two_places_and_development_nowhere() -> None:
-    found: dict[str, set[str]] = {}
+    importers: dict[str, set[str]] = {}
     for path in MODULES:
         for _, name in imports(path):
-            found.setdefault(name.split(".")[0], set()).add(path.relative_to(PACKAGE).as_posix())
-    assert found["roundtrip_verify"] == VERIFIED_BY
-    assert "roundtrip_development" not in found
+            importers.setdefault(name.split(".")[0], set()).add(path.relative_to(PACKAGE).as_posix())
+    assert importers["roundtrip_verify"] == VERIFIED_BY
+    assert "roundtrip_development" not in importers
 
 
 def test_development_imports_what_it_may() -> None:
@@ -161,7 +161,7 @@ def test_nothing_is_imported_inside_a_function() -> None:
 def test_there_is_no_import_cycle() -> None:
     names = {".".join(["roundtrip", *p.relative_to(PACKAGE).with_suffix("").parts]): p for p in MODULES}
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}
-    graph = {name: {found for _, found in imports(path)} & names.keys() for name, path in names.items()}
+    graph = {name: {imported for _, imported in imports(path)} & names.keys() for name, path in names.items()}
     done: set[str] = set()
 
     def visit(name: str, above: tuple[str, ...]) -> None:
@@ -176,7 +176,7 @@ def test_there_is_no_import_cycle() -> None:
 
 
 def room_imports() -> dict[str, set[str]]:
-    """Of each folder the folders that its modules import from."""
+    """The folders that each folder's modules import from, by folder."""
     rooms = {".".join(["roundtrip", *p.relative_to(PACKAGE).with_suffix("").parts]): p for p in MODULES}
     graph: dict[str, set[str]] = {}
     for path in MODULES:
@@ -196,7 +196,7 @@ other."""
 
 
 def upward_imports(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
-    """What rooms of services import of use cases, and those at the bottom of the rooms above them."""
+    """The imports by which a room of services breaks its rule: (room, imported room)."""
     return {
         (own.removeprefix("services/"), name)
         for own, others in graph.items()
@@ -226,12 +226,12 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
         if room in done:
             return []
         for other in sorted(graph[room]):
-            if found := visit(other, (*above, room)):
-                return found
+            if rooms := visit(other, (*above, room)):
+                return rooms
         done.add(room)
         return []
 
-    return next((found for room in sorted(graph) if (found := visit(room, ()))), [])
+    return next((rooms for room in sorted(graph) if (rooms := visit(room, ()))), [])
 
 
 def test_rooms_do_not_import_each_other_in_a_circle() -> None:
@@ -272,29 +272,29 @@ def test_the_domain_asks_no_clock_and_draws_no_chance() -> None:
 
 
 def sends_or_signs(source: str) -> list[str]:
-    """What in a module could send or sign: words, packages, methods a node is not asked for reading."""
+    """What in a module could send or sign: words, packages, and methods of a node other than reads."""
     words = (
         "eth_send", "eth_sign", "personal_", "sign_transaction", "sign_message", "signTypedData",
         "sign_typed_data", "private_key", "Account.from_key", "mnemonic",
     )  # fmt: skip
-    found = [word for word in words if word in source]
+    offenders = [word for word in words if word in source]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = (
                 [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             )
-            found += [name for name in names if name.split(".")[0] in ("eth_account", "eth_keys")]
+            offenders += [name for name in names if name.split(".")[0] in ("eth_account", "eth_keys")]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             method = re.fullmatch(
                 r"(eth|net|web3|debug|trace|anvil|evm|personal|txpool)_[A-Za-z0-9]+", node.value
             )
             is_other = node.value in READ_METHODS or node.value.endswith(("_wei", "_usd"))
-            found += [node.value] if method and not is_other else []
-    return found
+            offenders += [node.value] if method and not is_other else []
+    return offenders
 
 
 ASKED_FOR = ("services/accounts/issue_key.py", "personal_sign")
-"""What callers are told to do in a wallet of their own: the one file that says it, and its name."""
+"""The only file that names a method with which callers sign in a wallet of their own, and that method."""
 
 
 def test_only_the_local_chain_signs_or_sends() -> None:

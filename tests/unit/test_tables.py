@@ -1,4 +1,4 @@
-"""Closed sets that stand in two places are the same in both."""
+"""Lists that exist in two places agree: settings, commands, venues, boards."""
 
 import re
 from importlib import import_module
@@ -22,7 +22,7 @@ TABLE_OF = {
     "decoders": venues.DECODERS,
     "launch_calls": venues.LAUNCHPADS,
 }
-"""By what a venue's file offers, who is to be in the table."""
+"""By a function that a venue's file may have: the table that must list the file."""
 
 
 def test_every_setting_is_documented_and_every_documented_one_is_read() -> None:

@@ -1,5 +1,5 @@
-"""The command that verifies a prepared trade from its bytes, without trusting the service, and without any of
-its packages."""
+"""The command that verifies a prepared trade from its bytes, without trusting the service. The verification
+itself (``roundtrip_verify``) imports no package of the service."""
 
 import time
 from importlib import import_module
@@ -26,7 +26,7 @@ def verify_trade(
 ) -> None:
     """Verifies a prepared trade from its own bytes, without the service; exit 0: proven, 1: not
     proven, 2: not read."""
-    request = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
+    request = verify.Request(wallet, token, side, amount, slippage_bps=slippage_bps, asset=asset)
     try:
         trusted = verify.Network.read(verify.parse_file(network or _local_network()))
         report = verify.verify(verify.parse_file(file), trusted, request, int(time.time()))

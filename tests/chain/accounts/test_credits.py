@@ -71,9 +71,9 @@ async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Payin
 
 
 async def test_the_status_tells_how_to_pay(shop: PayingShop) -> None:
-    found = await answer_of(shop.ctx, "credits", shop.account)
-    how = found["pay"].pop("how")
-    assert found == {
+    status = await answer_of(shop.ctx, "credits", shop.account)
+    how = status["pay"].pop("how")
+    assert status == {
         "open": True,
         "balance": 0,
         "free": {"perMinute": 60, "perDay": 20_000},
@@ -94,11 +94,11 @@ async def test_closed_payments_leave_the_balance(shop: PayingShop) -> None:
     shop.payer.finalize()
     await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx)
     closed = replace(shop.ctx, payments=None, has_own_token=True, holder_min=7)
-    found = await answer_of(closed, "credits", shop.account)
-    assert (found["open"], found["pay"], found["balance"]) == (False, None, 5_000)
-    assert (found["holders"]["min"], found["holders"]["live"]) == (7, True)
-    for one in (tx, other):
-        assert (await refusal(closed, shop.account, one))[0] == "not_open"
+    status = await answer_of(closed, "credits", shop.account)
+    assert (status["open"], status["pay"], status["balance"]) == (False, None, 5_000)
+    assert (status["holders"]["min"], status["holders"]["live"]) == (7, True)
+    for paid_tx in (tx, other):
+        assert (await refusal(closed, shop.account, paid_tx))[0] == "not_open"
 
 
 async def test_many_posts_of_one_payment_over_several_processes_count_it_once(
@@ -110,15 +110,15 @@ async def test_many_posts_of_one_payment_over_several_processes_count_it_once(
 
     async def posted(turn: int) -> str:
         try:
-            one = replace(shop.ctx, pool=pools[turn % 3])
-            await answer_of(one, "redeem_payment", shop.account, tx=tx)
+            process_ctx = replace(shop.ctx, pool=pools[turn % 3])
+            await answer_of(process_ctx, "redeem_payment", shop.account, tx=tx)
         except RoundtripError as error:
             return error.code
         return "ok"
 
     async with asyncio.timeout(WAIT_S):
-        found = await asyncio.gather(*(posted(turn) for turn in range(50)))
-    assert sorted(found) == ["already_used"] * 49 + ["ok"]
+        outcomes = await asyncio.gather(*(posted(turn) for turn in range(50)))
+    assert sorted(outcomes) == ["already_used"] * 49 + ["ok"]
     assert await shop.balance() == 5_000
     for pool in pools:
         await pool.close()
@@ -178,8 +178,8 @@ async def test_what_several_wallets_pay_in_one_transaction_is_each_ones_own(shop
     other = await account_of(shop.ctx, Address(contract))
     assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx))["credited"] == 4_000
     assert (await answer_of(shop.ctx, "redeem_payment", other, tx=tx))["credited"] == 1_000
-    for one in (shop.account, other):
-        assert (await shop.refused(tx, one))[0] == "already_used"
+    for account in (shop.account, other):
+        assert (await shop.refused(tx, account))[0] == "already_used"
 
 
 # --- what is not -----------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ async def test_more_than_anybody_can_count_is_refused_and_stays(shop: PayingShop
     shop.payer.finalize()
     code, text = await refusal(dear, shop.account, tx)
     assert (code, f"{MAX_CREDITS:,} credits" in text) == ("no_payment", True)
-    assert not [one for one in await shop.counted() if one["tx_hash"].hex() == tx[2:]]
+    assert not [row for row in await shop.counted() if row["tx_hash"].hex() == tx[2:]]
     assert (await answer_of(dear, "redeem_payment", shop.account, tx=fits))["balance"] == MAX_CREDITS
 
 

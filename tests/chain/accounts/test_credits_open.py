@@ -30,8 +30,8 @@ async def test_what_was_paid_before_payments_opened_is_not_counted(shop: PayingS
     tx = shop.payer.pay(shop.wallet, later, 5 * USDG)
     replaced, closed = shop.pay(), shop.pay()
     shop.payer.finalize()
-    for one in early:
-        code, text = await refusal(moved, shop.account, one)
+    for early_tx in early:
+        code, text = await refusal(moved, shop.account, early_tx)
         assert (code, f"count after block {opened_at:,}" in text) == ("no_payment", True), text
     assert (await answer_of(moved, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
     assert (await answer_of(moved, "redeem_payment", shop.account, tx=replaced))["credited"] == 5_000
@@ -63,7 +63,7 @@ async def test_a_posted_payment_opens_too(shop: PayingShop) -> None:
 
 async def credits_of(ctx: Context) -> dict[Address, tuple[int, int | None]]:
     async with ctx.pool.acquire() as connection:
-        return {one.address: (one.from_block, one.to_block) for one in await credits.paid_to(connection)}
+        return {span.address: (span.from_block, span.to_block) for span in await credits.paid_to(connection)}
 
 
 async def test_while_it_cannot_be_opened_nobody_is_told_where_to_pay(shop: PayingShop) -> None:

@@ -107,10 +107,10 @@ async def test_an_account_may_be_an_agents_and_stays_one(shop: Context) -> None:
 
 
 async def name_of(shop: Context, person: Person) -> str | None:
-    found: str | None = await shop.pool.fetchval(
+    agent_name: str | None = await shop.pool.fetchval(
         "SELECT agent_name FROM accounts.account WHERE wallet = $1", bytes.fromhex(person.address[2:])
     )
-    return found
+    return agent_name
 
 
 async def test_a_name_counts_for_agents_only(shop: Context) -> None:

@@ -37,7 +37,7 @@ async def at_once(shops: list[Context], person: Person, signatures: list[str]) -
 
 
 async def two_processes(shop: Context, url: str) -> tuple[list[Context], asyncpg.Pool]:
-    """The second one over connections of its own."""
+    """Two contexts over one database, the second with connections of its own; and these."""
     pool = await asyncpg.create_pool(url, min_size=1, max_size=4)
     return [shop, replace(shop, pool=pool)], pool
 

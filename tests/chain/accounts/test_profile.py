@@ -1,4 +1,4 @@
-"""What an account is told of itself."""
+"""``my_mite``: what an account reads of itself."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from support.clocks import Clock
 from support.fixtures import closed_database
 from support.keys import Person, account_of_key, asked, key_for, random_context, revoke_of
 
-TOOL = next(one for one in OPERATIONS if one.name == "my_mite")
+TOOL = next(operation for operation in OPERATIONS if operation.name == "my_mite")
 MADE = "2025-10-09T08:53:20Z"
 
 
@@ -30,10 +30,10 @@ async def read_profile(shop: Context, key: str) -> dict[str, Any]:
     async with shop.pool.acquire() as connection:
         account = await account_of_key(connection, keys.hash_of(key))
     assert account is not None
-    answered = await TOOL.handler(HandlerCall(shop, Nothing(), account))
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answered.answer))
-    msgspec.convert(found, TOOL.answer)
-    return found
+    reply = await TOOL.handler(HandlerCall(shop, Nothing(), account))
+    answer: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(reply.answer))
+    msgspec.convert(answer, TOOL.answer)
+    return answer
 
 
 def test_it_is_a_tool_that_needs_a_key_and_counts_by_the_minute() -> None:
@@ -76,7 +76,8 @@ async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
     await revoke_of(shop, person.address, 0)
     for day, calls in (("2025-10-08", 5), ("2025-10-09", 20_007)):
         await shop.pool.execute(
-            "INSERT INTO accounts.day SELECT id, $2::text::date, $3, 1 FROM accounts.account "
+            "INSERT INTO accounts.day (account_id, day, calls, granted) "
+            "SELECT id, $2::text::date, $3, 1 FROM accounts.account "
             "WHERE wallet = $1",
             bytes.fromhex(person.address[2:]),
             day,
@@ -85,7 +86,7 @@ async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
     answer = await read_profile(shop, second["key"])
     assert (answer["agent"], answer["agentName"]) == (True, "Bot")
     assert (answer["usedToday"], answer["remainingToday"], answer["liveKeys"]) == (20_007, 0, 2)
-    assert [one["start"] for one in answer["keys"]] == [second["key"][:8], third["key"][:8]]
+    assert [key["start"] for key in answer["keys"]] == [second["key"][:8], third["key"][:8]]
     assert f'{first["mite"]["designation"]} "Bot": the agent account of' in answer["text"]
     assert "20,000 a day; 0 are left today. You have 2 live keys of at most 5." in answer["text"]
 

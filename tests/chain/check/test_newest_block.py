@@ -1,4 +1,4 @@
-"""What is said not to be there is not there in the node's newest block, however old the head is."""
+"""An answer that something does not exist is true at the node's newest block, however old the head is."""
 
 from dataclasses import replace
 from typing import cast
@@ -37,13 +37,13 @@ POOL = PoolPlan("weth", 3000, 10_000)
 
 @pytest.fixture(autouse=True)
 def own_head(rpc: SyncRpc) -> None:
-    """A head that no test had before. The node forgets the state of a block that it keeps going back to, once
-    hundreds of others were made, and these tests ask for it when there is a newer one."""
+    """A head that no other test had: these tests read its state after newer blocks, and the node forgets the
+    state of a block to which it is reset again and again."""
     rpc.call("evm_mine")
 
 
 def launched(rpc: SyncRpc, built: Built, *pools: PoolPlan) -> str:
-    """A token that no head knew of."""
+    """A token that was launched after the head."""
     owner = ContractDeployer(rpc, built.accounts[0])
     code = compile_contract(PROJECT / "contracts/tokens/plain.vy")
     token = put_token(owner, built.contracts, Story("", "", "", pools=pools), code)
@@ -57,9 +57,9 @@ def given(rpc: SyncRpc, built: Built, token: str, to: str) -> None:
 
 
 async def test_a_token_launched_since_the_head_is_checked(ctx: Context, rpc: SyncRpc, built: Built) -> None:
-    answered = await check(ctx, CheckParams(launched(rpc, built, POOL)))
-    assert answered.answer.verdict.code == "ok", answered.answer.verdict.text
-    assert not answered.is_absence
+    reply = await check(ctx, CheckParams(launched(rpc, built, POOL)))
+    assert reply.answer.verdict.code == "ok", reply.answer.verdict.text
+    assert not reply.is_absence
 
 
 @pytest.mark.parametrize("key", ["no_contract", "no_pool", "empty_pool", "not_a_token"])
@@ -67,25 +67,25 @@ async def test_an_absence_is_of_the_newest_block_alone(
     ctx: Context, rpc: SyncRpc, built: Built, key: str
 ) -> None:
     rpc.call("evm_mine")
-    answered = await check(ctx, CheckParams(built.tokens.get(key, SOMEBODY)))
-    assert (answered.answer.verdict.code, answered.is_absence) == (key, True)
-    assert answered.block == int(rpc.call("eth_blockNumber"), 16)
-    assert await is_newest(ctx, answered.block)
+    reply = await check(ctx, CheckParams(built.tokens.get(key, SOMEBODY)))
+    assert (reply.answer.verdict.code, reply.is_absence) == (key, True)
+    assert reply.block == int(rpc.call("eth_blockNumber"), 16)
+    assert await is_newest(ctx, reply.block)
 
 
 async def test_no_pool_to_withdraw_from_is_of_the_newest_block_alone(
     by_hand: Context, made: MadeIndex, rpc: SyncRpc, built: Built
 ) -> None:
     rpc.call("evm_mine")
-    answered = await read_liquidity(by_hand, TokenParams(SOMEBODY))
-    assert answered.answer.text == "There is no contract at this address."
-    assert (answered.block, answered.is_absence) == (int(rpc.call("eth_blockNumber"), 16), True)
+    reply = await read_liquidity(by_hand, TokenParams(SOMEBODY))
+    assert reply.answer.text == "There is no contract at this address."
+    assert (reply.block, reply.is_absence) == (int(rpc.call("eth_blockNumber"), 16), True)
     token = launched(rpc, built, POOL)
-    answered = await read_liquidity(by_hand, TokenParams(token))
-    assert (len(answered.answer.venues), answered.is_absence) == (1, False)
+    reply = await read_liquidity(by_hand, TokenParams(token))
+    assert (len(reply.answer.venues), reply.is_absence) == (1, False)
 
 
-async def test_where_the_newest_block_is_not_told_an_absence_is_not_said(
+async def test_without_the_newest_block_no_absence_is_reported(
     shaky: Context, faulty: FaultyNode, built: Built
 ) -> None:
     faulty.fault, faulty.after = "wrong chain id", 1
@@ -97,7 +97,7 @@ async def test_where_the_newest_block_is_not_told_an_absence_is_not_said(
 async def test_a_check_is_not_older_than_the_index(
     by_hand: Context, made: MadeIndex, rpc: SyncRpc, built: Built, made_url: str
 ) -> None:
-    """Alerts are of blocks that the index has."""
+    """The index has the blocks that alerts are about."""
     before = by_hand.heads.current().block.number
     rpc.call("evm_mine")
     assert (await check(by_hand, CheckParams(built.tokens["plain"]))).block == before
@@ -107,16 +107,17 @@ async def test_a_check_is_not_older_than_the_index(
 
 
 @pytest.mark.parametrize(
-    ("ahead", "is_told"), [(1, False), (newest_block.MAX_AHEAD, False), (newest_block.MAX_AHEAD + 1, True)]
+    ("ahead", "is_answered"),
+    [(1, False), (newest_block.MAX_AHEAD, False), (newest_block.MAX_AHEAD + 1, True)],
 )
-async def test_a_node_a_little_behind_the_index_tells_no_absence(
-    by_hand: Context, made: MadeIndex, rpc: SyncRpc, made_url: str, ahead: int, is_told: bool
+async def test_a_node_a_little_behind_the_index_reports_no_absence(
+    by_hand: Context, made: MadeIndex, rpc: SyncRpc, made_url: str, ahead: int, is_answered: bool
 ) -> None:
-    """One far behind is of a chain that began anew."""
+    """A node that is far behind is of a chain that began anew."""
     number = int(rpc.call("eth_blockNumber"), 16)
     async with asyncpg.create_pool(made_url, min_size=1, max_size=1) as pool:
         await pool.execute("UPDATE facts.cursor SET number = $1", number + ahead)
-    if is_told:
+    if is_answered:
         assert (await check(by_hand, CheckParams(SOMEBODY))).answer.verdict.code == "no_contract"
         return
     with pytest.raises(ServiceFull, match=f"does not have block {number + ahead:,} yet"):
@@ -166,7 +167,7 @@ async def test_what_is_refused_is_refused_at_the_newest_block(
     assert await is_newest(ctx, ctx.heads.last_number())
 
 
-async def test_who_holds_a_token_launched_since_the_head_is_told(
+async def test_holders_of_a_token_launched_since_the_head_are_read(
     indexed: Context, rpc: SyncRpc, built: Built
 ) -> None:
     token = Address(launched(rpc, built, POOL))
@@ -176,7 +177,7 @@ async def test_who_holds_a_token_launched_since_the_head_is_told(
 # --- a block that the caller has seen --------------------------------------------------------------
 
 
-async def test_a_block_that_there_is_is_reached_at_once(ctx: Context, rpc: SyncRpc) -> None:
+async def test_a_block_that_exists_is_reached_at_once(ctx: Context, rpc: SyncRpc) -> None:
     number = ctx.heads.current().block.number
     await wait_for_block(ctx, number)
     assert ctx.heads.current().block.number == number
@@ -185,7 +186,7 @@ async def test_a_block_that_there_is_is_reached_at_once(ctx: Context, rpc: SyncR
     assert ctx.heads.current().block.number == number + 1
 
 
-async def test_a_block_that_there_is_not_is_waited_for_and_then_told_busy(
+async def test_a_missing_block_is_waited_for_and_then_busy(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(newest_block, "REACH_S", 0.1)
@@ -196,7 +197,7 @@ async def test_a_block_that_there_is_not_is_waited_for_and_then_told_busy(
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
 
 
-async def test_without_a_database_the_head_is_what_there_is(ctx: Context, built: Built) -> None:
+async def test_without_a_database_the_head_is_not_refreshed(ctx: Context, built: Built) -> None:
     class Closed:
         def acquire(self, **how: object) -> object:
             raise OSError

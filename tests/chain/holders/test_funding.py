@@ -1,4 +1,4 @@
-"""Where a token's wallets come from, looked for in an archive: and who pays for the search."""
+"""Where a token's wallets come from, searched in an archive, and which budget pays for the search."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -30,8 +30,8 @@ BOUGHT_LATER_S = 3600
 async def service(
     ctx: Context, rpc: SyncRpc, built: Built, database_url: str
 ) -> AsyncIterator[ReadingService]:
-    async with service_over(ctx, HoldersStage(rpc, built), database_url) as found:
-        yield found
+    async with service_over(ctx, HoldersStage(rpc, built), database_url) as reading:
+        yield reading
 
 
 async def asked(process: ReadingProcess, main: Budget, held: Held) -> tuple[dict[str, Any], int, int]:
@@ -42,7 +42,7 @@ async def asked(process: ReadingProcess, main: Budget, held: Held) -> tuple[dict
 
 
 def an_archive(funder: str) -> Callable[[RpcNode, Address, int, BlockRef], Awaitable[FirstSeen]]:
-    """One that tells of everybody that the funder paid him an hour ago."""
+    """An archive by which the funder sent every wallet its first eth an hour ago."""
 
     async def find_origin(node: RpcNode, wallet: Address, low: int, high: BlockRef) -> FirstSeen:
         await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])] * PROBES)
@@ -54,25 +54,25 @@ def an_archive(funder: str) -> Callable[[RpcNode, Address, int, BlockRef], Await
 async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
     service: ReadingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage, one, budget = service.stage, service.process(), Budget(ENOUGH)
+    stage, process, budget = service.stage, service.process(), Budget(ENOUGH)
     held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 3)
     held.one_by_one(*(held.buy(buyer, ETH // 100) for buyer in buyers))
     monkeypatch.setattr(node_of(service.base), "budget", budget)
     monkeypatch.setattr(funding, "seek_origin", an_archive(stage.wallet("funder")))
-    one.ctx = replace(one.ctx, books=BookCache(reading_budget(ENOUGH)))
-    await asked(one, budget, held)
-    # Nothing is left to be read: all that is still paid for is the search.
-    found, main, own = await asked(one, budget, held)
+    process.ctx = replace(process.ctx, books=BookCache(reading_budget(ENOUGH)))
+    await asked(process, budget, held)
+    # Everything else has been read: now the budget pays for the search alone.
+    answer, main, own = await asked(process, budget, held)
     who = {*buyers, held.deployer}
-    assert (found["holders"]["agedInTop"], own) == (len(buyers), len(who) * PROBES)
-    one.ctx.books.budget.calls_per_day = 1
-    found, main_then, own = await asked(one, budget, held)
+    assert (answer["holders"]["agedInTop"], own) == (len(buyers), len(who) * PROBES)
+    process.ctx.books.budget.calls_per_day = 1
+    answer, main_then, own = await asked(process, budget, held)
     assert (own, main_then <= main) == (0, True)
-    assert found["status"] == "complete"
-    counted = found["holders"]
+    assert answer["status"] == "complete"
+    counted = answer["holders"]
     assert (counted["count"], counted["agedInTop"], counted["freshInTop"]) == (len(buyers), 0, 0)
-    assert found["forensics"]["fundersUnknown"] == len(buyers)
-    assert "a bundle may be hidden" in found["text"]
+    assert answer["forensics"]["fundersUnknown"] == len(buyers)
+    assert "a bundle may be hidden" in answer["text"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
 async def test_a_node_without_old_states_is_not_asked_of_everybody(
     service: ReadingService, monkeypatch: pytest.MonkeyPatch, error: NodeFault
 ) -> None:
-    stage, one, searched = service.stage, service.process(), []
+    stage, process, searched = service.stage, service.process(), []
     held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 23)
     held.one_by_one(*(held.buy(buyer, ETH // 1000) for buyer in buyers))
 
@@ -91,18 +91,18 @@ async def test_a_node_without_old_states_is_not_asked_of_everybody(
         raise error
 
     monkeypatch.setattr(funding, "seek_origin", seek_origin)
-    found = await one.asked(held.token)
-    assert found["holders"]["agedInTop"] == 0
+    answer = await process.asked(held.token)
+    assert answer["holders"]["agedInTop"] == 0
     if type(error) is NodeFault:
-        # What one wallet's states say of themselves says nothing of the others'.
+        # A contradiction in the states of one wallet says nothing about other wallets.
         assert len(searched) == funding.MAX_SEARCHED
         return
-    # Those that were under way when it showed.
+    # Four answers show it; up to eight searches were under way then.
     assert 4 <= len(searched) <= 4 + 8
-    # Nor is it asked at each question.
+    # It is not asked at the next question, either.
     searched.clear()
-    await one.asked(held.token)
+    await process.asked(held.token)
     assert searched == []
-    later(one, funding.NO_ARCHIVE_S)
-    await one.asked(held.token)
+    later(process, funding.NO_ARCHIVE_S)
+    await process.asked(held.token)
     assert searched != []

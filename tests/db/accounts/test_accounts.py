@@ -31,15 +31,15 @@ async def test_a_secret_is_made_once_for_everybody(database_url: str) -> None:
     async with own_database(database_url, "secrets") as url:
         processes = [await asyncpg.connect(url) for _ in range(5)]
         async with asyncio.timeout(WAIT_S):
-            found = await asyncio.gather(
-                *(accounts.secret(one, "nonce", bytes([n]) * 32) for n, one in enumerate(processes))
+            stored = await asyncio.gather(
+                *(accounts.secret(process, "nonce", bytes([n]) * 32) for n, process in enumerate(processes))
             )
-        assert len(set(found)) == 1
-        assert found[0] in {bytes([n]) * 32 for n in range(5)}
-        assert await accounts.secret(processes[0], "nonce", bytes(32)) == found[0]
+        assert len(set(stored)) == 1
+        assert stored[0] in {bytes([n]) * 32 for n in range(5)}
+        assert await accounts.secret(processes[0], "nonce", bytes(32)) == stored[0]
         assert await accounts.secret(processes[0], "other", b"\x09" * 32) == b"\x09" * 32
-        for one in processes:
-            await one.close()
+        for process in processes:
+            await process.close()
 
 
 async def test_who_comes_while_a_secret_is_being_made_has_the_same(database_url: str) -> None:
@@ -91,13 +91,13 @@ async def test_two_that_draw_the_same_name_at_once_have_different_ones(database_
         drawn = [name(), name()]
         making = first.transaction()
         await making.start()
-        one = await accounts.lock_account(first, some_wallet(), drawn, NOW)
+        first_made = await accounts.lock_account(first, some_wallet(), drawn, NOW)
         async with second.transaction():
             waits = asyncio.create_task(accounts.lock_account(second, some_wallet(), drawn, NOW))
             await making.commit()
             async with asyncio.timeout(WAIT_S):
-                other = await waits
-        assert [one.account.designation, other.account.designation] == drawn
+                second_made = await waits
+        assert [first_made.account.designation, second_made.account.designation] == drawn
         await first.close()
         await second.close()
 
@@ -120,9 +120,9 @@ async def test_a_key_is_live_until_it_is_revoked(connection: Connection) -> None
     assert await account_of_key(connection, hashes[1]) == account
     assert await account_of_key(connection, bytes(32)) is None
     assert await accounts.live_count(connection, account.id) == 2
-    assert [one.start for one in await accounts.live_keys(connection, account.id)] == ["rt_1abcd", "rt_2abcd"]
+    assert [key.start for key in await accounts.live_keys(connection, account.id)] == ["rt_1abcd", "rt_2abcd"]
     every = await accounts.every_key(connection, account.wallet)
-    assert [one.revoked_at for one in every] == [NOW, None, None]
+    assert [key.revoked_at for key in every] == [NOW, None, None]
     assert await accounts.keys_made(connection, account.wallet) == 3
 
 

@@ -37,14 +37,14 @@ async def days(connection: Connection) -> dict[tuple[int, date], int]:
 
 
 async def minute(connection: Connection, now_ms: int = NOW_MS) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for caller, _, calls in await recent(connection, now_ms - 60_000, now_ms + 60_000, 1000):
-        found[caller] = found.get(caller, 0) + calls
-    return found
+        counts[caller] = counts.get(caller, 0) + calls
+    return counts
 
 
-def room(came: list[LiveKey | None]) -> list[bool | None]:
-    return [None if one is None else one.has_room for one in came]
+def room(answers: list[LiveKey | None]) -> list[bool | None]:
+    return [None if live_key is None else live_key.has_room for live_key in answers]
 
 
 async def test_a_call_without_a_key_counts_by_the_minute_only(own: Connection) -> None:
@@ -56,11 +56,11 @@ async def test_a_call_without_a_key_counts_by_the_minute_only(own: Connection) -
 async def test_a_live_key_tells_whose_it_is(own: Connection) -> None:
     number = await put_account(own, WALLETS[0], "k")
     await own.execute("UPDATE accounts.account SET is_agent = true, agent_name = 'Bot 7'")
-    (came,) = await write(own, [call("k")])
-    assert came is not None
-    assert came.has_room
-    assert (came.account.id, came.account.wallet) == (number, WALLETS[0])
-    assert (came.account.is_agent, came.account.agent_name) == (True, "Bot 7")
+    (live_key,) = await write(own, [call("k")])
+    assert live_key is not None
+    assert live_key.has_room
+    assert (live_key.account.id, live_key.account.wallet) == (number, WALLETS[0])
+    assert (live_key.account.is_agent, live_key.account.agent_name) == (True, "Bot 7")
     assert await days(own) == {(number, DAY): 1}
     assert await minute(own) == {"of k": 1}
 
@@ -80,20 +80,20 @@ async def test_asking_whose_a_key_is_counts_nothing(own: Connection) -> None:
 
 
 async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(own: Connection) -> None:
-    """The first ones, over all keys of the account; another account has its own."""
-    one = await put_account(own, WALLETS[0], "k", "l", "dead")
-    other = await put_account(own, WALLETS[1], "m")
+    """The first calls, over all keys of an account; another account has a day of its own."""
+    first = await put_account(own, WALLETS[0], "k", "l", "dead")
+    second = await put_account(own, WALLETS[1], "m")
     await own.execute("UPDATE accounts.key SET revoked_at = now() WHERE hash = $1", hashed("dead"))
     asked = [call(key, per_day=3) for key in ("k", "dead", "l", "m", "dead", "k", "l", "m")]
     assert room(await write(own, asked)) == [True, None, True, True, None, True, False, True]
-    assert await days(own) == {(one, DAY): 3, (other, DAY): 2}
+    assert await days(own) == {(first, DAY): 3, (second, DAY): 2}
     assert await minute(own) == {"of k": 2, "of l": 1, "of m": 2}
     assert room(await write(own, [call("k", per_day=3), call("m", per_day=3), call("m", per_day=3)])) == [
         False,
         True,
         False,
     ]
-    assert await days(own) == {(one, DAY): 3, (other, DAY): 3}
+    assert await days(own) == {(first, DAY): 3, (second, DAY): 3}
 
 
 async def test_what_counts_by_the_minute_only_leaves_the_day_alone(own: Connection) -> None:
@@ -142,9 +142,9 @@ async def test_recent_calls_are_the_last_minutes_the_oldest_first(own: Connectio
     times = [NOW_MS, NOW_MS - 59_999, NOW_MS - 60_000, NOW_MS - 1, NOW_MS - 1, NOW_MS + 70_000]
     await write(own, [call(None, ms) for ms in times])
     await write(own, [], [RefundedCall("address:a", NOW_MS, None, None)])
-    found = await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 10)
-    assert found == [("address:a", NOW_MS - 59_999, 1), ("address:a", NOW_MS - 1, 2)]
-    assert await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 1) == found[1:]
+    counts = await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 10)
+    assert counts == [("address:a", NOW_MS - 59_999, 1), ("address:a", NOW_MS - 1, 2)]
+    assert await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 1) == counts[1:]
 
 
 async def test_old_calls_are_forgotten(own: Connection) -> None:
@@ -189,21 +189,21 @@ async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
 
         async def ask(gate: Gate, key: str) -> str:
             try:
-                found = await gate.admit(CallerRequest("address:x", key_of(key)), "day", needs_key=True)
+                admitted = await gate.admit(CallerRequest("address:x", key_of(key)), "day", needs_key=True)
             except CallRefused as refused:
                 return refused.error.code
-            assert isinstance(found, Admitted)
-            return f"in {found.account.id if found.account else None}"
+            assert isinstance(admitted, Admitted)
+            return f"in {admitted.account.id if admitted.account else None}"
 
-        came = await asyncio.gather(
+        outcomes = await asyncio.gather(
             *(ask(gate, key) for _ in range(4) for gate in gates for key in ("k0", "k1", "l0", "l1"))
         )
-        assert came.count("daily_limit") >= len(came) - 2 * per_day + 40
+        assert outcomes.count("daily_limit") >= len(outcomes) - 2 * per_day + 40
         for gate in gates:
             await gate.counter.close()
-        # What they had taken ahead is there for the next one.
-        came += [await ask(gates[0], key) for key in ("k0", "k1") for _ in range(80)]
-    assert came.count(f"in {numbers[0]}") == per_day - 40
-    assert came.count(f"in {numbers[1]}") == per_day
-    assert came.count("daily_limit") == len(came) - 2 * per_day + 40
+        # The calls that closed gates had leased are there for the next gate.
+        outcomes += [await ask(gates[0], key) for key in ("k0", "k1") for _ in range(80)]
+    assert outcomes.count(f"in {numbers[0]}") == per_day - 40
+    assert outcomes.count(f"in {numbers[1]}") == per_day
+    assert outcomes.count("daily_limit") == len(outcomes) - 2 * per_day + 40
     assert await days(own) == {(number, DAY): per_day for number in numbers}

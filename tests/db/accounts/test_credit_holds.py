@@ -35,7 +35,7 @@ WALLETS = [Address(f"0x{number:040x}") for number in range(0xFACADE, 0xFACADE + 
 
 @dataclass
 class HoldNumbers:
-    """Holds with ids one after another."""
+    """Makes holds whose ids follow each other."""
 
     drawn: DrawnIds
 
@@ -56,34 +56,34 @@ async def paid(own: Connection, *credited: int) -> list[int]:
     return numbers
 
 
-def ids(found: Sequence[CreditHold]) -> set[UUID]:
-    return {one.id for one in found}
+def ids(holds: Sequence[CreditHold]) -> set[UUID]:
+    return {hold.id for hold in holds}
 
 
 async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(
     own: Connection, asked: HoldNumbers
 ) -> None:
-    """The first ones; another account has its own, and one that never paid has none."""
-    one, other = await paid(own, 3, 5)
+    """The first calls get one; another account has its own, and one that never paid has none."""
+    first, second = await paid(own, 3, 5)
     never = await put_account(own, WALLETS[7], "n")
-    wanted = asked(one, other, never, one, one, other, one)
+    wanted = asked(first, second, never, first, first, second, first)
     assert await credits.hold(own, wanted, NOW_MS) == ids(wanted) - ids([wanted[2], wanted[6]])
-    assert await conserved(own, NOW_MS) == {one: (0, 3, 0), other: (3, 2, 0)}
-    wanted = asked(one, other)
+    assert await conserved(own, NOW_MS) == {first: (0, 3, 0), second: (3, 2, 0)}
+    wanted = asked(first, second)
     assert await credits.hold(own, wanted, NOW_MS) == ids(wanted[1:])
     assert await own.fetchval("SELECT count(*) FROM accounts.call") == 0
 
 
 async def test_a_hold_is_spent_or_given_back_and_only_once(own: Connection, asked: HoldNumbers) -> None:
-    (one,) = await paid(own, 5)
-    wanted = asked(*[one] * 4)
+    (account,) = await paid(own, 5)
+    wanted = asked(*[account] * 4)
     spent, back, both, left = [hold.id for hold in wanted]
     await credits.hold(own, wanted, NOW_MS)
     for _ in range(3):
         await credits.charge(own, [spent, spent, both])
         await credits.release(own, [back, back, both, spent])
         await credits.charge(own, [back])
-        assert await conserved(own, NOW_MS) == {one: (2, 1, 2)}
+        assert await conserved(own, NOW_MS) == {account: (2, 1, 2)}
     await credits.charge(own, [UUID(int=2**100)])
     assert await own.fetchval("SELECT id FROM accounts.hold") == left
 
@@ -91,25 +91,25 @@ async def test_a_hold_is_spent_or_given_back_and_only_once(own: Connection, aske
 async def test_a_hold_that_nobody_ended_goes_back_when_its_account_spends_next(
     own: Connection, asked: HoldNumbers
 ) -> None:
-    one, other = await paid(own, 2, 1)
-    lost = asked(one, one, other)
+    first, second = await paid(own, 2, 1)
+    lost = asked(first, first, second)
     await credits.hold(own, lost, NOW_MS)
     over_ms = NOW_MS + HOLD_MS
-    assert await credits.hold(own, asked(one), over_ms - 1) == set()
-    wanted = asked(one, one, one, at_ms=over_ms)
+    assert await credits.hold(own, asked(first), over_ms - 1) == set()
+    wanted = asked(first, first, first, at_ms=over_ms)
     assert await credits.hold(own, wanted, over_ms) == ids(wanted[:2])
-    assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
-    # Who had them before comes late.
+    assert await conserved(own, over_ms) == {first: (0, 2, 0), second: (0, 1, 0)}
+    # The calls that had the expired holds end too late to count.
     await credits.charge(own, [lost[0].id])
     await credits.release(own, [lost[1].id])
-    assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
+    assert await conserved(own, over_ms) == {first: (0, 2, 0), second: (0, 1, 0)}
 
 
 async def test_a_call_that_is_paid_for_is_written_under_its_minute(
     own: Connection, asked: HoldNumbers
 ) -> None:
-    (one,) = await paid(own, 1)
-    await credits.hold(own, asked(one, one, caller="account:1"), NOW_MS)
+    (account,) = await paid(own, 1)
+    await credits.hold(own, asked(account, account, caller="account:1"), NOW_MS)
     assert await call_counts.recent(own, NOW_MS - 1, NOW_MS, 9) == [("account:1", NOW_MS, 1)]
 
 
@@ -117,8 +117,8 @@ async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: Conne
     await paid(own, 1)
     await put_account(own, WALLETS[7], "n")
     calls = [CountedCall("c", NOW_MS, hashed(key), DAY, 1) for key in ("k0", "n", "k0", "n")]
-    came = [one for one in await call_counts.write(own, calls) if one is not None]
-    assert [(one.has_room, one.may_pay) for one in came] == [
+    live_keys = [live_key for live_key in await call_counts.write(own, calls) if live_key is not None]
+    assert [(live_key.has_room, live_key.may_pay) for live_key in live_keys] == [
         (True, False),
         (True, False),
         (False, True),
@@ -129,9 +129,9 @@ async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: Conne
 async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(
     own: Connection, asked: HoldNumbers
 ) -> None:
-    (one,) = await paid(own, 5)
+    (account,) = await paid(own, 5)
     await call_counts.without_waiting_for_the_disk(own)
-    wanted = asked(one, one)
+    wanted = asked(account, account)
     async with own.transaction():
         await credits.hold(own, wanted, NOW_MS)
         await credits.release(own, [wanted[0].id])
@@ -147,7 +147,7 @@ async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(
 
 @dataclass
 class CreditsInTurns(DatabaseCredits):
-    """As ``InTurns``."""
+    """Credits over connections of a shared pool, as ``InTurns``."""
 
     async def move(
         self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
@@ -159,7 +159,7 @@ class CreditsInTurns(DatabaseCredits):
 
 
 async def asked_of(gate: Gate, key: str) -> Admitted | str:
-    """Who was let in, or the code."""
+    """The call that was let in, or the code of the refusal."""
     try:
         return await gate.admit(CallerRequest("address:x", key_of(key)), "day", needs_key=True)
     except CallRefused as refused:
@@ -174,47 +174,47 @@ async def gates(own: Connection, database_url: str) -> AsyncIterator[list[Gate]]
     wall, drawn = Wall(NOW_MS), DrawnIds()
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
-        found = []
+        made = []
         for _ in range(50):
             spender = CreditSpender(CreditsInTurns(pool), wall, drawn)
             counter = CallCounter(InTurns(pool), wall)
-            found.append(Gate(MinuteLimits(wall), allowances, counter, spender=spender))
-        yield found
+            made.append(Gate(MinuteLimits(wall), allowances, counter, spender=spender))
+        yield made
 
 
 async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
     own: Connection, gates: list[Gate]
 ) -> None:
-    """And however their calls end meanwhile, each that counts costs one."""
-    one, other = await paid(own, 17, 3)
+    """However calls end meanwhile, each that counts costs one credit."""
+    first, second = await paid(own, 17, 3)
     keys = ["k0"] * 60 + ["k1"] * 20
-    came = await asyncio.gather(*(asked_of(gates[n % 50], key) for n, key in enumerate(keys)))
-    admitted = [(n % 50, found) for n, found in enumerate(came) if isinstance(found, Admitted)]
-    let_in = Counter(found.account.id for _, found in admitted if found.account is not None)
-    assert let_in == {one: 27, other: 13}
-    assert came.count("daily_limit") == 80 - 40
-    assert await conserved(own, NOW_MS) == {one: (0, 17, 0), other: (0, 3, 0)}
+    outcomes = await asyncio.gather(*(asked_of(gates[n % 50], key) for n, key in enumerate(keys)))
+    admitted = [(n % 50, outcome) for n, outcome in enumerate(outcomes) if isinstance(outcome, Admitted)]
+    let_in = Counter(outcome.account.id for _, outcome in admitted if outcome.account is not None)
+    assert let_in == {first: 27, second: 13}
+    assert outcomes.count("daily_limit") == 80 - 40
+    assert await conserved(own, NOW_MS) == {first: (0, 17, 0), second: (0, 3, 0)}
     days = await own.fetch("SELECT account_id, calls FROM accounts.day")
-    assert {row["account_id"]: row["calls"] for row in days} == {one: 10, other: 10}
+    assert {row["account_id"]: row["calls"] for row in days} == {first: 10, second: 10}
     rows = await own.fetch("SELECT caller, sum(calls) AS calls FROM accounts.call GROUP BY caller")
-    assert {row["caller"]: row["calls"] for row in rows} == {f"account:{one}": 27, f"account:{other}": 13}
+    assert {row["caller"]: row["calls"] for row in rows} == {f"account:{first}": 27, f"account:{second}": 13}
 
-    of_one = [(gates[n], found) for n, found in admitted if found.hold and found.hold.account_id == one]
-    assert len(of_one) == 17
-    for gate, found in of_one[:5]:
-        gate.refund(found)
+    of_first = [(gates[n], call) for n, call in admitted if call.hold and call.hold.account_id == first]
+    assert len(of_first) == 17
+    for gate, outcome in of_first[:5]:
+        gate.refund(outcome)
     again = asyncio.gather(*(asked_of(gate, "k0") for gate in gates[:5]))
-    await asyncio.gather(again, *(gate.charge(found) for gate, found in of_one[5:]))
+    await asyncio.gather(again, *(gate.charge(outcome) for gate, outcome in of_first[5:]))
     for gate in gates:
         await gate.spender.close()  # type: ignore[union-attr]
-    got_in = sum(isinstance(found, Admitted) for found in again.result())
-    assert await conserved(own, NOW_MS) == {one: (5 - got_in, got_in, 12), other: (0, 3, 0)}
+    got_in = sum(isinstance(outcome, Admitted) for outcome in again.result())
+    assert await conserved(own, NOW_MS) == {first: (5 - got_in, got_in, 12), second: (0, 3, 0)}
 
 
 async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
     own: Connection, database_url: str, asked: HoldNumbers
 ) -> None:
-    """Days, holds, ends and payments of eight accounts, each writer in an order of its own."""
+    """Writers of days, holds, ends and payments of eight accounts, each in an order of its own."""
     accounts = await paid(own, *[40] * 8)
     chance = random.Random(1)
     spent: Counter[int] = Counter()
@@ -227,10 +227,10 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
         )
         wanted = asked(*order)
         given = await credits.hold(connection, wanted, NOW_MS)
-        ends = [one.id for one in wanted if one.id in given]
+        ends = [hold.id for hold in wanted if hold.id in given]
         if turn % 3 == 0:
             await credits.charge(connection, ends)
-            spent.update(one.account_id for one in wanted if one.id in given)
+            spent.update(hold.account_id for hold in wanted if hold.id in given)
         elif turn % 3 == 1:
             await credits.release(connection, ends)
         else:
@@ -245,8 +245,8 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
 
         async with asyncio.timeout(WAIT_S):
             await asyncio.gather(*(writer(number) for number in range(12)))
-    found = await conserved(own, NOW_MS)
+    balances = await conserved(own, NOW_MS)
     assert {account: spent[account] for account in accounts} == {
-        account: row[2] for account, row in found.items()
+        account: row[2] for account, row in balances.items()
     }
     assert sum(spent.values()) > 0

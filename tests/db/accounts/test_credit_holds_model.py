@@ -26,19 +26,19 @@ from support.tables import own_database
 
 DAY_MS = 86_400_000
 KEYS = {"a": 0, "b": 0, "c": 1}
-"""Whose each is."""
+"""The owner (0 or 1) of each key."""
 WHAT = [
     "held", "spent", "credits", "over", "too late, or again", "daily_limit", "counts", "fails",
     "is cancelled", "before a hold was made", "after a hold was made", "killed before a hold was made",
     "killed after a hold was made", "killed before it was spent", "killed after it was spent",
 ]  # fmt: skip
-"""That has to have come to pass somewhere."""
+"""What the runs together must have met."""
 FAULTS = st.sampled_from([None, None, None, "before", "after"])
 
 
 @dataclass
-class UnderWay:
-    """A call that was let in, by which process, and whose."""
+class OpenCall:
+    """A call that a process let in, and its owner."""
 
     process: ModelProcess
     admitted: Admitted
@@ -46,7 +46,8 @@ class UnderWay:
 
 
 class Spendings(Payings):
-    """``holds``: by id, whose, and until when."""
+    """``holds``: owner and end, in ms, of each hold, by its id; ``days``: calls by
+    owner and day; ``revoked``: keys."""
 
     connection: Connection
     seen: Counter[str]
@@ -55,23 +56,23 @@ class Spendings(Payings):
         super().__init__()
         self.drawn = DrawnIds()
         self._run(self._begin())
-        self.processes = [self._begun() for _ in range(3)]
-        self.dead: set[str] = set()
+        self.processes = [self._start_process() for _ in range(3)]
+        self.revoked: set[str] = set()
         self.days: Counter[tuple[int, int]] = Counter()
         self.spent = [0, 0]
         self.holds: dict[UUID, tuple[int, int]] = {}
-        self.calls: list[UnderWay] = []
+        self.calls: list[OpenCall] = []
 
     async def _begin(self) -> None:
         await self.connection.execute("TRUNCATE accounts.account, accounts.call, accounts.pay_to CASCADE")
         for owner, wallet in enumerate(WALLETS):
-            keys = [key for key, whose in KEYS.items() if whose == owner]
+            keys = [key for key, key_owner in KEYS.items() if key_owner == owner]
             self.accounts.append(await put_account(self.connection, wallet, *keys))
         async with self.connection.transaction():
             await credits.open_pay_to(self.connection, PAY_TO, 0)
 
-    def _begun(self) -> ModelProcess:
-        return self._run(ModelProcess(self.pool, self.wall, self.drawn).begin_index())
+    def _start_process(self) -> ModelProcess:
+        return self._run(ModelProcess(self.pool, self.wall, self.drawn).connect())
 
     def teardown(self) -> None:
         for process in self.processes:
@@ -79,7 +80,7 @@ class Spendings(Payings):
 
     @initialize(raws=st.lists(st.integers(4, 9), min_size=2, max_size=2))
     def begin_with_some(self, raws: list[int]) -> None:
-        """Both have paid, of neither's day anything is left, and one had calls that ended in every way."""
+        """Both owners have credits and no free call left today; calls of one have ended in every way."""
         for owner, raw in enumerate(raws):
             self.chain.pay(WALLETS[owner], raw)
             self.chain.mine(9)
@@ -92,10 +93,10 @@ class Spendings(Payings):
         for place, fault in enumerate(("before", "after")):
             self.calls_begin([place], "c")
             self.newest_call_ends("counts", fault)
-            self.database_answers_again(place, is_closed=False)
+            self.database_answers_again(place, shuts_down=False)
             self.call_meets_a_fault(place, "c", fault)
-            self.database_answers_again(place, is_closed=False)
-        # Two more are under way when their processes die.
+            self.database_answers_again(place, shuts_down=False)
+        # Two more calls are under way when their processes die.
         self.calls_begin([0, 1], "c")
         for when in ("before", "after"):
             self.process_is_killed_while_it_answers(0, when)
@@ -105,11 +106,11 @@ class Spendings(Payings):
     def _day(self, owner: int) -> tuple[int, int]:
         return owner, self.wall.ms // DAY_MS
 
-    def _gives_back(self, owner: int) -> None:
-        """What a statement that holds does first."""
-        for one, (whose, until_ms) in list(self.holds.items()):
-            if whose == owner and until_ms <= self.wall.ms:
-                del self.holds[one]
+    def _return_expired(self, owner: int) -> None:
+        """Returns expired holds to the balance, as the statement that places a hold does before it."""
+        for hold_id, (hold_owner, until_ms) in list(self.holds.items()):
+            if hold_owner == owner and until_ms <= self.wall.ms:
+                del self.holds[hold_id]
                 self.credits[owner] += 1
                 self.seen["over"] += 1
 
@@ -118,75 +119,76 @@ class Spendings(Payings):
 
     @rule(where=st.lists(st.integers(0, 2), min_size=1, max_size=7), key=st.sampled_from("abc"))
     def more_calls_begin(self, where: list[int], key: str) -> None:
-        """Chosen as often again."""
+        """The same rule once more, so that hypothesis picks it twice as often."""
         self.calls_begin(where, key)
 
     @rule(where=st.lists(st.integers(0, 2), min_size=1, max_size=7), key=st.sampled_from("abc"))
     def calls_begin(self, where: list[int], key: str) -> None:
-        """At once, through processes whose database answers."""
+        """Calls with one key begin at once, through processes whose database answers."""
         through = [self.processes[n] for n in where if not self.processes[n].is_gone]
-        came = self._run(self._asked(through, key))
+        outcomes = self._run(self._ask(through, key))
         owner = KEYS[key]
-        if key in self.dead:
-            assert set(came) <= {"bad_key"}
+        if key in self.revoked:
+            assert set(outcomes) <= {"bad_key"}
             return
         free = min(len(through), FREE - self.days[self._day(owner)])
         self.days[self._day(owner)] += free
-        wants = len(through) - free
-        if wants and self._is_paying(owner):
-            self._gives_back(owner)
-        bought = min(wants, self.credits[owner])
+        unpaid = len(through) - free
+        if unpaid and self._is_paying(owner):
+            self._return_expired(owner)
+        bought = min(unpaid, self.credits[owner])
         self.credits[owner] -= bought
-        let_in = [one for one in came if isinstance(one, Admitted)]
-        held = [one.hold for one in let_in if one.hold is not None]
-        assert (len(let_in), len(held)) == (free + bought, bought), came
-        assert came.count("daily_limit") == wants - bought
+        let_in = [outcome for outcome in outcomes if isinstance(outcome, Admitted)]
+        held = [admitted.hold for admitted in let_in if admitted.hold is not None]
+        assert (len(let_in), len(held)) == (free + bought, bought), outcomes
+        assert outcomes.count("daily_limit") == unpaid - bought
         self.seen["held"] += bought
-        self.seen["daily_limit"] += wants - bought
+        self.seen["daily_limit"] += unpaid - bought
         for hold in held:
             self.holds[hold.id] = owner, self.wall.ms + HOLD_MS
-        for process, one in zip(through, came, strict=True):
-            if isinstance(one, Admitted):
-                self.calls.append(UnderWay(process, one, owner))
+        for process, outcome in zip(through, outcomes, strict=True):
+            if isinstance(outcome, Admitted):
+                self.calls.append(OpenCall(process, outcome, owner))
 
-    async def _asked(self, through: Sequence[ModelProcess], key: str) -> list[Admitted | str]:
-        came = await asyncio.gather(*(process.ask(key) for process in through))
+    async def _ask(self, through: Sequence[ModelProcess], key: str) -> list[Admitted | str]:
+        outcomes = await asyncio.gather(*(process.ask(key) for process in through))
         for process in through:
             await process.quiet()
-        return came
+        return outcomes
 
     @rule(place=st.integers(0, 2), key=st.sampled_from("abc"), fault=st.sampled_from(["before", "after"]))
     def call_meets_a_fault(self, place: int, key: str, fault: str) -> None:
-        """Or a process that knows that its database is gone."""
+        """One call that needs a credit fails with the database, or finds that it is gone already."""
         owner, process = KEYS[key], self.processes[place]
-        if not self._is_past_the_day(key):
+        if not self._needs_credit(key):
             return
         if not process.is_gone:
             process.ledger.fault = fault
             if fault == "after":
-                self._is_held(owner)
+                self._place_unheard_hold(owner)
             process.ends.append(("credits", UUID(int=self.drawn.last + 1)))
             process.is_gone = True
-        assert self._run(self._asked([process], key)) == ["busy"]
+        assert self._run(self._ask([process], key)) == ["busy"]
         self.seen[f"{fault} a hold was made"] += 1
 
-    def _is_past_the_day(self, key: str) -> bool:
-        """And may pay."""
+    def _needs_credit(self, key: str) -> bool:
+        """Whether a call with this key needs a credit, and its owner has ever paid for some."""
         owner = KEYS[key]
-        return key not in self.dead and self.days[self._day(owner)] >= FREE and self._is_paying(owner)
+        return key not in self.revoked and self.days[self._day(owner)] >= FREE and self._is_paying(owner)
 
-    def _is_held(self, owner: int) -> None:
-        """By a call that is never told so."""
-        self._gives_back(owner)
+    def _place_unheard_hold(self, owner: int) -> None:
+        """Places a hold for a call that never hears of it."""
+        self._return_expired(owner)
         if self.credits[owner]:
             self.credits[owner] -= 1
             self.holds[UUID(int=self.drawn.last + 1)] = owner, self.wall.ms + HOLD_MS
 
-    def _ended(self, kind: str, one: UUID) -> None:
-        if one in self.holds and self.holds[one][1] > self.wall.ms:
-            owner, _ = self.holds.pop(one)
-            getattr(self, kind)[owner] += 1
-            self.seen[kind] += 1
+    def _settle(self, into: str, hold_id: UUID) -> None:
+        """``into``: "spent" or "credits"."""
+        if hold_id in self.holds and self.holds[hold_id][1] > self.wall.ms:
+            owner, _ = self.holds.pop(hold_id)
+            getattr(self, into)[owner] += 1
+            self.seen[into] += 1
         else:
             self.seen["too late, or again"] += 1
 
@@ -209,7 +211,7 @@ class Spendings(Payings):
         if self.calls:
             self._call_ends(self.calls.pop(), how, fault)
 
-    def _call_ends(self, call: UnderWay, how: str, fault: str | None) -> None:
+    def _call_ends(self, call: OpenCall, how: str, fault: str | None) -> None:
         process, hold = call.process, call.admitted.hold
         if hold is None:
             if how == "fails":
@@ -221,7 +223,7 @@ class Spendings(Payings):
             self.seen[how] += 1
             process.ledger.fault = None if process.is_gone or is_over else fault
             if not process.is_gone and process.ledger.fault != "before":
-                self._ended(*end)
+                self._settle(*end)
             if process.is_gone or process.ledger.fault is not None:
                 process.ends.append(end)
                 process.is_gone = True
@@ -237,15 +239,15 @@ class Spendings(Payings):
             process.gate.release(admitted)
         await process.quiet()
 
-    @rule(place=st.integers(0, 2), is_closed=st.booleans())
-    def database_answers_again(self, place: int, is_closed: bool) -> None:
-        """What is left is done: as soon as it is asked, or because the process ends as it should."""
+    @rule(place=st.integers(0, 2), shuts_down=st.booleans())
+    def database_answers_again(self, place: int, shuts_down: bool) -> None:
+        """The process settles what is left: with its next flush, or as it shuts down."""
         process = self.processes[place]
         process.now_s += 1e7
         for end in process.ends:
-            self._ended(*end)
+            self._settle(*end)
         process.ends, process.is_gone = [], False
-        self._run(process.spender.close() if is_closed else self._flushed(process))
+        self._run(process.spender.close() if shuts_down else self._flushed(process))
 
     async def _flushed(self, process: ModelProcess) -> None:
         process.spender._start_flush()
@@ -253,31 +255,31 @@ class Spendings(Payings):
 
     @rule(place=st.integers(0, 2))
     def process_is_killed(self, place: int) -> None:
-        """With its calls under way."""
-        self._replaced(place)
+        """A process dies with its calls under way."""
+        self._replace(place)
 
-    def _replaced(self, place: int) -> None:
+    def _replace(self, place: int) -> None:
         process = self.processes[place]
         self._run(process.dies())
         self.calls = [call for call in self.calls if call.process is not process]
-        self.processes[place] = self._begun()
+        self.processes[place] = self._start_process()
 
     @rule(place=st.integers(0, 2), key=st.sampled_from("abc"), when=st.sampled_from(["before", "after"]))
     def process_is_killed_while_it_asks(self, place: int, key: str, when: str) -> None:
-        """Before the credit is held, or before it hears of that."""
+        """It dies before the credit is held, or before it hears of that."""
         process = self.processes[place]
-        if not self._is_past_the_day(key) or process.is_gone:
+        if not self._needs_credit(key) or process.is_gone:
             return
         process.ledger.fault = f"dies {when}"
         if when == "after":
-            self._is_held(KEYS[key])
+            self._place_unheard_hold(KEYS[key])
         self._run(process.dies_in(process.ask(key)))
         self.seen[f"killed {when} a hold was made"] += 1
-        self._replaced(place)
+        self._replace(place)
 
     @rule(index=st.integers(0, 1000), when=st.sampled_from(["before", "after"]))
     def process_is_killed_while_it_answers(self, index: int, when: str) -> None:
-        """Before the credit is spent, or before it hears of that."""
+        """It dies before the credit is spent, or before it hears of that."""
         calls = [call for call in self.calls if self._is_held_by_the_living(call)]
         if not calls:
             return
@@ -285,12 +287,12 @@ class Spendings(Payings):
         assert call.admitted.hold is not None
         call.process.ledger.fault = f"dies {when}"
         if when == "after":
-            self._ended("spent", call.admitted.hold.id)
+            self._settle("spent", call.admitted.hold.id)
         self._run(call.process.dies_in(call.process.gate.charge(call.admitted)))
         self.seen[f"killed {when} it was spent"] += 1
-        self._replaced(self.processes.index(call.process))
+        self._replace(self.processes.index(call.process))
 
-    def _is_held_by_the_living(self, call: UnderWay) -> bool:
+    def _is_held_by_the_living(self, call: OpenCall) -> bool:
         hold = call.admitted.hold
         return hold is not None and hold.until_ms > self.wall.ms and not call.process.is_gone
 
@@ -304,10 +306,10 @@ class Spendings(Payings):
     def midnight(self, before_ms: int) -> None:
         self.wall.ms += DAY_MS - self.wall.ms % DAY_MS - before_ms
 
-    @precondition(lambda self: not self.dead)
+    @precondition(lambda self: not self.revoked)
     @rule(key=st.sampled_from("ab"))
     def revoke(self, key: str) -> None:
-        self.dead.add(key)
+        self.revoked.add(key)
         self._run(
             self.connection.execute("UPDATE accounts.key SET revoked_at = now() WHERE hash = $1", hashed(key))
         )
@@ -316,9 +318,9 @@ class Spendings(Payings):
 
     @invariant()
     def every_balance_is_as_the_model_says(self) -> None:
-        found = self._run(conserved(self.connection, self.wall.ms))
+        balances = self._run(conserved(self.connection, self.wall.ms))
         held = Counter(owner for owner, _ in self.holds.values())
-        assert found == {
+        assert balances == {
             self.accounts[owner]: (self.credits[owner], held[owner], self.spent[owner])
             for owner in range(2)
             if self.paid[owner]
@@ -333,10 +335,10 @@ class Spendings(Payings):
                 "SELECT account_id, day - DATE '1970-01-01' AS day, calls FROM accounts.day"
             )
         )
-        found: dict[tuple[int, int], int] = defaultdict(int)
+        stored: dict[tuple[int, int], int] = defaultdict(int)
         for row in rows:
-            found[self.accounts.index(row["account_id"]), row["day"]] += row["calls"]
-        assert {day: calls for day, calls in found.items() if calls} == {
+            stored[self.accounts.index(row["account_id"]), row["day"]] += row["calls"]
+        assert {day: calls for day, calls in stored.items() if calls} == {
             day: calls for day, calls in self.days.items() if calls
         }
 
@@ -365,4 +367,4 @@ async def test_no_order_of_anything_makes_or_loses_a_credit(database_url: str) -
             finally:
                 await connection.close()
     for what in WHAT:
-        assert seen[what], f"nothing of it went through: {what}"
+        assert seen[what], f"no run met: {what}"

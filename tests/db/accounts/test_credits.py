@@ -56,8 +56,8 @@ async def test_a_payment_counts_once_and_adds_up_with_others(connection: Connect
 
 async def test_a_credit_held_by_nobody_any_more_is_part_of_the_balance(connection: Connection) -> None:
     account, other = await some_account(connection), await some_account(connection)
-    for one in (account, other):
-        await credits.redeem(connection, one, some_payment(), 10, NOW)
+    for payer in (account, other):
+        await credits.redeem(connection, payer, some_payment(), 10, NOW)
     for owner, until_ms in (
         (account, NOW_MS - 1),
         (account, NOW_MS),
@@ -93,8 +93,8 @@ async def test_of_many_at_once_one_is_counted(database_url: str) -> None:
                 return await credits.redeem(connection, account, paid, 5_000, NOW)
 
         async with asyncio.timeout(WAIT_S):
-            found = await asyncio.gather(*(redeemed(turn) for turn in range(50)))
-        assert [one for one in found if one is not None] == [5_000]
+            balances = await asyncio.gather(*(redeemed(turn) for turn in range(50)))
+        assert [balance for balance in balances if balance is not None] == [5_000]
         assert await credits.balance(first, account, NOW_MS) == 5_000
         for pool in pools:
             await pool.close()
@@ -162,9 +162,9 @@ async def test_of_two_addresses_opened_at_once_one_is_open(database_url: str) ->
                 pass
             await opening.commit()
             await waits
-        assert [one.to_block for one in await credits.paid_to(third)] == [100, None]
-        for one in (first, second, third):
-            await one.close()
+        assert [connection.to_block for connection in await credits.paid_to(third)] == [100, None]
+        for connection in (first, second, third):
+            await connection.close()
 
 
 def test_a_payment_counts_after_the_block_of_opening_and_up_to_an_hour_after_closing() -> None:

@@ -27,9 +27,9 @@ ONE, OTHER = Address("0x" + "1a" * 20), Address("0x" + "2b" * 20)
 
 @pytest.fixture
 async def url(database_url: str) -> AsyncIterator[str]:
-    """Every test has one to itself: what is listed is all there is."""
-    async with own_database(database_url, "key_commands") as found:
-        yield found
+    """A database of the test's own, so that a list has only the test's keys."""
+    async with own_database(database_url, "key_commands") as own_url:
+        yield own_url
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def account_for(connection: Connection, wallet: Address) -> Account:
 
 
 async def key_for(connection: Connection, wallet: Address, label: str = "", start: str | None = None) -> str:
-    """A key of this wallet; ``start``: kept in place of its own."""
+    """A key of this wallet; ``start``: stored in place of the key's own first characters."""
     account, key = await account_for(connection, wallet), keys.format_key(secrets.token_bytes(32))
     await accounts.add_key(connection, account.id, keys.hash_of(key), start or key[:8], label, NOW)
     return key
@@ -116,17 +116,17 @@ async def test_a_revoked_key_is_nobodys(
 async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
     shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = await key_for(shop, ONE, start="rt_aaaaa"), await key_for(shop, OTHER, start="rt_aaaaa")
+    first, second = await key_for(shop, ONE, start="rt_aaaaa"), await key_for(shop, OTHER, start="rt_aaaaa")
     result = await run_command(monkeypatch, url, "revoke", "rt_aaaaa")
     ids = [key.id for key in await accounts.every_key(shop, None)]
     assert result.exit_code == 1
     assert f"{ids[0]} of mite-1a1a, {ONE}; {ids[1]} of mite-2b2b, {OTHER}" in result.output
-    for key in (one, other):
+    for key in (first, second):
         assert await account_of_key(shop, keys.hash_of(key)) is not None
     assert (await run_command(monkeypatch, url, "revoke", str(ids[0]))).exit_code == 0
     # Of the two only one is live now: no doubt is left.
     assert (await run_command(monkeypatch, url, "revoke", "rt_aaaaa")).exit_code == 0
-    assert await account_of_key(shop, keys.hash_of(other)) is None
+    assert await account_of_key(shop, keys.hash_of(second)) is None
 
 
 @pytest.mark.parametrize("which", ["rt_zzzzz", "99", "9" * 40, "", "rt_", "%", "rt_" + "0" * 43 + "1yFFu3"])

@@ -42,16 +42,16 @@ async def test_what_is_leased_leaves_no_room_and_is_not_counted_as_made(own: Con
     number = await put_account(own, WALLETS[0], "k")
     assert await move(own, [LeaseChange(number, DAY, wanted=64, per_day=512)], {}) == {(number, DAY): 2}
     call = CountedCall(None, NOW_MS, hashed("k"), DAY, 3)
-    found = await write(own, [call, call])
-    assert [one and one.has_room for one in found] == [True, False]
+    live_keys = await write(own, [call, call])
+    assert [live_key and live_key.has_room for live_key in live_keys] == [True, False]
     assert await accounts.calls_on(own, number, DAY) == 1
     assert await move(own, [LeaseChange(number, DAY, spent=1, returned=1)], {}) == {(number, DAY): 0}
     assert await days(own) == {(number, DAY): (2, 0)}
 
 
 async def test_the_release_before_takes_leased_calls_for_made_ones(own: Connection) -> None:
-    """It compares ``calls`` with the limit, and knows nothing else. No refund, its own neither, gives a
-    leased call to somebody else."""
+    """The release before compares ``calls`` with the limit, and knows no leases. No refund, not even one of
+    that release, gives a leased call to somebody else."""
     number = await put_account(own, WALLETS[0], "k")
     await move(own, [LeaseChange(number, DAY, wanted=64, per_day=2_048)], {})
     assert await own.fetchval("SELECT calls FROM accounts.day") == 8
@@ -65,13 +65,13 @@ async def test_the_release_before_takes_leased_calls_for_made_ones(own: Connecti
 
 async def test_calls_of_leases_are_calls_of_their_minute(own: Connection) -> None:
     await move(own, [], {("account:1", NOW_MS): 3, ("account:1", NOW_MS + 1): 1})
-    found = await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 10)
-    assert found == [("account:1", NOW_MS, 3), ("account:1", NOW_MS + 1, 1)]
+    counts = await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 10)
+    assert counts == [("account:1", NOW_MS, 3), ("account:1", NOW_MS + 1, 1)]
 
 
 @pytest.mark.parametrize("seed", range(5))
 async def test_the_statement_does_what_the_model_of_it_does(own: Connection, seed: int) -> None:
-    """Which the tests of the gate use."""
+    """The tests of the gate use this model."""
     draw, numbers = Random(seed), [await put_account(own, WALLETS[n], f"k{n}") for n in range(2)]
     accounts_of = {
         hashed(f"k{n}"): Account(number, f"mite-{WALLETS[n][-12:]}", WALLETS[n])
@@ -96,17 +96,17 @@ async def test_the_statement_does_what_the_model_of_it_does(own: Connection, see
 # --- many processes --------------------------------------------------------------------------------
 
 
-def serve(dsn: str, per_day: int, go: Pipe, told: Pipe) -> None:
-    """A process that calls until the day is over. It tells of every call before it makes the next."""
-    asyncio.run(_serve(dsn, per_day, go, told))
+def serve(dsn: str, per_day: int, go: Pipe, reports: Pipe) -> None:
+    """A process that calls until the day's calls are used up. It reports each call before the next."""
+    asyncio.run(_serve(dsn, per_day, go, reports))
 
 
-async def _serve(dsn: str, per_day: int, go: Pipe, told: Pipe) -> None:
-    os.write(told.fileno(), b"r")
+async def _serve(dsn: str, per_day: int, go: Pipe, reports: Pipe) -> None:
+    os.write(reports.fileno(), b"r")
     go.poll(None)
     async with gate_over_database(dsn, per_day) as gate:
         while (code := await ask(gate)) != "daily_limit":
-            os.write(told.fileno(), b"." if code == "in" else b"?")
+            os.write(reports.fileno(), b"." if code == "in" else b"?")
             await asyncio.sleep(0 if code == "in" else 0.1)
 
 
@@ -155,7 +155,7 @@ async def test_of_fifty_processes_some_are_killed_and_the_day_gives_no_more_than
         for process in started:
             process.kill()
             process.join()
-    # Leases that the others returned are there for the next one.
+    # Calls that the other processes returned are there for the next one.
     async with gate_over_database(database_url, per_day) as gate:
         while (code := await ask(gate)) == "in":
             answer[ord(".")] += 1
@@ -164,6 +164,6 @@ async def test_of_fifty_processes_some_are_killed_and_the_day_gives_no_more_than
     ((calls, leased),) = (await days(own)).values()
     assert (wrong, calls + leased) == (0, per_day)
     assert await own.fetchval("SELECT calls FROM accounts.day") == per_day
-    # What is leased at the end was the killed ones', and each was about to tell of one call.
+    # What is leased at the end was the killed processes', and each of them was about to report one call.
     assert 0 < leased <= KILLED * MAX_LEASED
     assert calls - KILLED <= admitted <= per_day

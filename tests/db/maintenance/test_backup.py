@@ -56,6 +56,7 @@ async def full_url(database_url: str) -> AsyncIterator[str]:
                 connection, account.id, keys.hash_of(key), key[:8], 'of "a" \\ \n bot', NOW
             )
             await evidence.keep(connection, TOKEN, KeptEvidence(NOW, 1, "1", "ok", "ok", b"\x00\\x00"))
+            # Rows that were deleted again have moved the sequence of their ids, which a backup keeps.
             await connection.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1), (2, 2)")
             await connection.execute("DELETE FROM facts.rewound")
             await jobs.enqueue(connection, "token", TOKEN)
@@ -63,22 +64,22 @@ async def full_url(database_url: str) -> AsyncIterator[str]:
 
 
 async def everything(url: str) -> dict[str, tuple[int, str]]:
-    """Of every table its rows and their digest, and of every sequence where it stands."""
+    """The count and digest of every table's rows, and the last value of every sequence."""
     async with connected(url) as connection:
-        found = {}
+        contents = {}
         for row in await connection.fetch(
             "SELECT schemaname || '.' || tablename AS name FROM pg_tables"
             " WHERE schemaname IN ('public', 'facts', 'jobs', 'accounts')"
         ):
             name = row["name"]
-            rows = await connection.fetch(f"SELECT one::text AS line FROM {name} AS one")  # noqa: S608
+            rows = await connection.fetch(f"SELECT entry::text AS line FROM {name} AS entry")  # noqa: S608
             lines = sorted(line["line"] for line in rows)
-            found[name] = (len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest())
+            contents[name] = (len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest())
         for row in await connection.fetch(
             "SELECT schemaname || '.' || sequencename AS name, last_value FROM pg_sequences"
         ):
-            found[row["name"]] = (row["last_value"] or 0, "sequence")
-        return found
+            contents[row["name"]] = (row["last_value"] or 0, "sequence")
+        return contents
 
 
 async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:
@@ -108,7 +109,8 @@ def is_alone_and_for_its_owner(file: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-def half(whole: bytes, how: str) -> bytes:
+def damaged(whole: bytes, how: str) -> bytes:
+    """A backup that was cut, that was cut before it was compressed, or that never was one."""
     if how == "no archive":
         return b"SELECT 1;"
     plain = gzip.decompress(whole)
@@ -134,7 +136,7 @@ async def test_what_was_backed_up_comes_back_the_same(
         assert await migrate(connection) == []
 
 
-async def test_a_small_one_has_what_no_sync_makes_again(
+async def test_a_small_backup_has_what_no_sync_makes_again(
     full_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "small.sql.gz"
@@ -155,7 +157,7 @@ async def test_a_small_one_has_what_no_sync_makes_again(
         assert await tables(new) == await tables(old)
 
 
-async def test_after_a_small_one_rules_tell_of_what_is_new_and_of_nothing_twice(
+async def test_after_a_small_restore_alerts_are_of_what_is_new_and_never_twice(
     database_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The index is made again from the chain; how far alerts were read was kept, and goes on from there."""
@@ -172,14 +174,14 @@ async def test_after_a_small_one_rules_tell_of_what_is_new_and_of_nothing_twice(
         assert len(await old.rows()) == 2
         assert (await run_command(monkeypatch, url, "backup", "--small", tmp_path / "file")).exit_code == 0
         made = old.chain
-        told_of = [tuple(row) for row in await old.rows()]
+        alerts = [tuple(row) for row in await old.rows()]
     assert (await run_command(monkeypatch, empty_url, "restore", tmp_path / "file")).exit_code == 0
     async with ground(empty_url, made) as new:
         await cursor.begin(new.index, made.parent.number + 1, made.parent)
         for block in made.blocks:
             await new.follows(block)
             await new.read()
-        assert [tuple(row) for row in await new.rows()] == told_of
+        assert [tuple(row) for row in await new.rows()] == alerts
         await new.block(buys(BOB))
         await new.read()
         assert len(await new.rows()) == 3
@@ -193,7 +195,7 @@ async def test_after_a_small_one_rules_tell_of_what_is_new_and_of_nothing_twice(
 
 @contextlib.asynccontextmanager
 async def ground(url: str, made: Chain) -> AsyncIterator[AlertGround]:
-    """Who follows the chain into that database, and tells of it."""
+    """An AlertGround on this database, with a new account and index if it has none."""
     async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
         account: int | None = await index.fetchval("SELECT id FROM accounts.account")
         if account is None:
@@ -202,7 +204,7 @@ async def ground(url: str, made: Chain) -> AsyncIterator[AlertGround]:
         yield AlertGround(pool, index, made, Writer(NETWORK), account)
 
 
-async def test_into_a_database_that_is_not_empty_nothing_is_restored(
+async def test_nothing_is_restored_into_a_database_that_is_not_empty(
     full_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await everything(full_url)
@@ -213,10 +215,10 @@ async def test_into_a_database_that_is_not_empty_nothing_is_restored(
 
 
 @pytest.mark.parametrize("how", ["cut", "plainly cut", "no archive"])
-async def test_of_half_a_file_nothing_is_restored(
+async def test_nothing_is_restored_from_a_damaged_file(
     empty_url: str, file: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await asyncio.to_thread(file.write_bytes, half(await asyncio.to_thread(file.read_bytes), how))
+    await asyncio.to_thread(file.write_bytes, damaged(await asyncio.to_thread(file.read_bytes), how))
     done = await run_command(monkeypatch, empty_url, "restore", file)
     assert "not signed with this service's key" in str(done.exception)
     done = await run_command(monkeypatch, empty_url, "restore", "--trust", file)
@@ -288,7 +290,7 @@ async def test_one_changed_byte_is_noticed(
     assert await is_empty(empty_url)
 
 
-async def test_of_a_newer_release_nothing_is_restored(
+async def test_nothing_is_restored_from_a_newer_release(
     full_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "newer.sql.gz"
@@ -303,7 +305,7 @@ async def test_of_a_newer_release_nothing_is_restored(
 
 
 @needs_one_server
-async def test_what_could_not_be_written_leaves_the_file_of_before(
+async def test_a_failed_backup_keeps_the_previous_file(
     file: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await asyncio.to_thread(file.read_bytes)
@@ -314,10 +316,10 @@ async def test_what_could_not_be_written_leaves_the_file_of_before(
     is_alone_and_for_its_owner(file)
 
 
-async def test_an_empty_database_takes_the_place_of_no_backup(
+async def test_an_empty_database_never_replaces_a_backup(
     file: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the timer meets it while somebody restores."""
+    """The backup timer may run while somebody restores."""
     before = await asyncio.to_thread(file.read_bytes)
     done = await run_command(monkeypatch, empty_url, "backup", file)
     assert done.exit_code != 0
@@ -326,7 +328,7 @@ async def test_an_empty_database_takes_the_place_of_no_backup(
     is_alone_and_for_its_owner(file)
 
 
-async def test_two_at_once_to_one_name_leave_one_whole_file(
+async def test_two_backups_at_once_to_one_file_leave_a_whole_one(
     full_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "kept.sql.gz"
@@ -349,10 +351,11 @@ async def test_two_at_once_to_one_name_leave_one_whole_file(
     ],
 )  # fmt: skip
 def test_a_password_stands_in_no_list_of_processes(url: str, plain: str, password: str | None) -> None:
+    """``jit`` is left out, too: it is no option of libpq."""
     assert _split_password(url) == (plain, password)
 
 
-def test_nor_does_the_password_of_a_clients_key() -> None:
+def test_the_password_of_a_client_key_is_refused() -> None:
     with pytest.raises(CannotRun, match="sslpassword"):
         _split_password("postgresql://me@host/db?sslmode=verify-full&sslkey=%2Fkey&sslpassword=hush")
 
@@ -365,7 +368,7 @@ async def test_a_server_that_asks_for_a_password(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Over TCP, set as no one would expect, and a role that owns its database and nothing else."""
+    """Over TCP, with unusual settings of the server, and a role that owns its database and nothing else."""
     server, again = ServerPostgres(open_folder / "asks", settings=STRANGE), file.with_name("again.sql.gz")
     await server.open()
     try:

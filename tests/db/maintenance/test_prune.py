@@ -1,4 +1,5 @@
-"""``prune`` over an index: a day of trades a run, the sync goes on meanwhile, no clock is believed alone."""
+"""``prune`` over an index: it drops a day of trades in each run while the sync goes on, and data is old only
+by the chain's clock and by ours."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -59,12 +60,12 @@ async def index(url: str) -> AsyncIterator[Connection]:
 
 @pytest.fixture
 async def pool(url: str) -> AsyncIterator[asyncpg.Pool]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=4, command_timeout=5) as found:
-        yield found
+    async with asyncpg.create_pool(url, min_size=1, max_size=4, command_timeout=5) as own_pool:
+        yield own_pool
 
 
 def old_story(last_after_s: int = 100 * DAY_S) -> Chain:
-    """Three days of a trade each, and a block so much later."""
+    """Three days of a trade each, and a block ``last_after_s`` later."""
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), BUYS, sender=BOB))
     chain.block(sent(SELLS), after_s=DAY_S)
@@ -90,7 +91,7 @@ async def days_of(connection: Connection) -> list[int]:
     return [len(await partitions.days(connection, name)) for name in names]
 
 
-async def test_a_run_drops_one_day_of_trades_and_wishes_for_the_next_at_once(
+async def test_each_run_drops_a_day_of_trades_and_enqueues_the_next_at_once(
     index: Connection, pool: asyncpg.Pool
 ) -> None:
     chain = old_story()
@@ -116,7 +117,7 @@ async def test_a_run_drops_one_day_of_trades_and_wishes_for_the_next_at_once(
 async def test_while_a_day_is_folded_the_sync_goes_on(
     index: Connection, pool: asyncpg.Pool, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cursor is free, and the table of trades is: on every day."""
+    """While each day is folded, neither the cursor nor the table of trades is locked."""
     chain = old_story()
     await followed(index, chain)
     other = await asyncpg.connect(url)
@@ -152,7 +153,7 @@ async def test_one_block_of_a_far_year_makes_nothing_old(index: Connection, pool
     assert days[2] == 3
     assert await days_of(index) == days
     assert await index.fetchval("SELECT count(*) FROM facts.position_base") == 0
-    # Once it is so late by our clock, too, they go.
+    # Once it is as late by our clock, the days go.
     await jobs.enqueue(index, "prune", "facts")
     await run_of(PruneContext(pool, 2**31 - 1))
     assert await days_of(index) != days
@@ -180,7 +181,7 @@ async def test_what_insiders_did_goes_after_eight_days_by_both_clocks(
 async def test_books_of_holders_go_when_nobody_asked_for_them_and_before_all_else(
     index: Connection, pool: asyncpg.Pool
 ) -> None:
-    """By our own clock; a run that dropped some wishes for the next at once."""
+    """They are old by our own clock. A run that dropped some enqueues the next for at once."""
     chain = old_story()
     await followed(index, chain)
     days, block = await days_of(index), chain.blocks[0].ref

@@ -1,4 +1,4 @@
-"""What the sync wrote goes and comes back the same; what checks and jobs wrote stays."""
+"""``forget`` drops what the sync wrote, and a new sync writes the same; what checks and jobs wrote stays."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -53,7 +53,7 @@ async def counts(index: Connection, names: tuple[str, ...]) -> dict[str, int]:
 
 
 async def rest_is_there(index: Connection) -> None:
-    """A row of what others write."""
+    """Writes a row of each table that something else than the sync writes."""
     kept = KeptEvidence(NOW, 1, "1", "ok", "ok", b"{}")
     row_id = await evidence.keep(index, TOKEN, kept)
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
@@ -144,7 +144,7 @@ async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str
     return await asyncio.to_thread(CliRunner().invoke, app, ["forget", *arguments])
 
 
-async def test_it_has_to_be_said_twice(
+async def test_the_command_needs_yes(
     index: Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await tables(index)
@@ -167,6 +167,6 @@ async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
         assert (refused.exit_code, "in use" in refused.output) == (1, True)
         await index.execute("SELECT pg_advisory_xact_lock($1)", SYNC_LOCK)
         refused = await run_command(monkeypatch, url, "--yes")
-        # ``main`` makes a line of it.
+        # ``main`` prints it as a line.
         assert isinstance(refused.exception, CannotRun)
     assert await cursor.cursor(index) is not None

@@ -42,9 +42,9 @@ from unit.venues.network import address
 
 SUPPLY = 10**27
 PART = SUPPLY // 1000
-"""Of which one more sold by the deployer is told."""
+"""A thousandth of the supply: a holder is told of the deployer's sales from this much on."""
 WORTH = 5 * 10**16
-"""Of which that leaves nobody is told less."""
+"""In wei. Nobody is told of less money that leaves a pool, whatever its share."""
 PARTS = AlertParts(enqueue=wished)
 
 
@@ -69,10 +69,10 @@ async def ground(url: str) -> AsyncIterator[AlertGround]:
         await index.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
         writer = await begin_index(index, made.parent)
         alice, _ = await accounts(index, 2, [ALICE, BOB])
-        found = Guarded(pool, index, made, writer, alice)
-        await found.block(sent(launched(HIGH, CURVE, DEV), sender=DEV), buys(DEV, 100 * PART))
-        await found.read()
-        yield found
+        guarded = Guarded(pool, index, made, writer, alice)
+        await guarded.block(sent(launched(HIGH, CURVE, DEV), sender=DEV), buys(DEV, 100 * PART))
+        await guarded.read()
+        yield guarded
 
 
 class Guarded(AlertGround):
@@ -84,7 +84,7 @@ class Guarded(AlertGround):
 
 
 async def read_alerts(ground: AlertGround, where: str = "retracted_at IS NULL") -> list[tuple[str, str, int]]:
-    """Whose, what, in which block."""
+    """Of each alert: the account's wallet, the verb, and the block."""
     rows = await ground.index.fetch(
         "SELECT account.wallet, alert.* FROM accounts.alert AS alert JOIN accounts.account AS account"  # noqa: S608
         f" ON account.id = alert.account_id WHERE kind = 'bag_guard' AND {where} ORDER BY alert.id"
@@ -112,7 +112,7 @@ async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(
 
 
 async def test_who_held_just_then_is_told_however_late_it_is_read(ground: AlertGround) -> None:
-    """Alice sells out after it, bob buys after it; both in blocks that are read together with it."""
+    """Alice sells out after the sale, bob buys after it; both in blocks that are read together with it."""
     await ground.block(buys(ALICE))
     sale = await ground.block(sells(DEV))
     await ground.block(sells(ALICE), buys(BOB))
@@ -263,7 +263,7 @@ async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
 
 
 async def test_checks_for_what_happens_are_a_minute_apart(ground: AlertGround) -> None:
-    """A check that tests less delays none: it does not see what they look for."""
+    """Only a deep check delays the next one: a check that tests less does not see what that looks for."""
     await ground.block(buys(ALICE))
     await ground.index.execute(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
@@ -294,12 +294,12 @@ async def test_trades_of_others_look_nobody_up(ground: AlertGround, monkeypatch:
 
 
 async def held_by(ground: AlertGround, who: Address) -> int:
-    """By the index: what it bought and has not sold."""
-    found = await ground.index.fetchval(
+    """What the wallet bought and has not sold, by the index."""
+    bought_raw = await ground.index.fetchval(
         "SELECT held_raw FROM facts.position JOIN facts.address ON id = wallet_id WHERE address = $1",
         as_bytes(who),
     )
-    return int(found or 0)
+    return int(bought_raw or 0)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -335,7 +335,7 @@ async def test_whatever_comes_in_which_order_holders_are_told_once(ground: Alert
 
 
 def of_weth(at: Address, change: int, wei: int) -> LoggedTransaction:
-    """Liquidity put in, or taken out, with so much money."""
+    """Liquidity that bob puts in or, below zero, takes out, with so much weth."""
     amounts = (0, wei) if min(HIGH, WETH) == HIGH else (wei, 0)
     log = v3_minted(at, BOB, change, *amounts) if change > 0 else v3_burnt(at, BOB, -change, *amounts)
     return sent(log, sender=BOB)
@@ -375,11 +375,11 @@ async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_
         spot = Spot(head.number, 100 + number, head.timestamp_s, TxHash("0x" + "dd" * 32))
         return Happening(verb, spot, who, token, WORTH, None, 5, 100)
 
-    found = [happened(number, "draining", HIGH, BOB) for number in range(30)]
-    found += [happened(30, "selling", HIGH, DEV), happened(31, "selling", other, CAROL)]
+    happenings = [happened(number, "draining", HIGH, BOB) for number in range(30)]
+    happenings += [happened(30, "selling", HIGH, DEV), happened(31, "selling", other, CAROL)]
 
     async def all_of(*given: Any) -> list[Happening]:
-        return found
+        return happenings
 
     teller = ground.another(AlertParts(read_happenings=all_of, enqueue=wished))
     await ground.read(teller)
@@ -389,7 +389,7 @@ async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_
         ("selling", other[2:]),
     ]
     assert len(rows) == MAX_A_MINUTE + 2
-    found.clear()
+    happenings.clear()
     await ground.block(after_s=2 * MINUTE_S)
     await ground.read(teller)
     (more,) = await ground.rows("more > 0")
@@ -430,12 +430,12 @@ async def test_of_what_was_given_the_newest_ten_are_guarded(ground: AlertGround)
         )
     await ground.block(buys(ALICE), gives(DEV, ALICE, PART))
     held = await bags.held_by_accounts(ground.index)
-    assert {one.token for one in held if one.is_given} == set(tokens[2:])
-    assert [one.token for one in held if not one.is_given] == [HIGH]
+    assert {holding.token for holding in held if holding.is_given} == set(tokens[2:])
+    assert [holding.token for holding in held if not holding.is_given] == [HIGH]
 
 
 async def test_many_happenings_are_told_as_each_alone(ground: AlertGround) -> None:
-    """Each token is asked for once, at the first of them."""
+    """``holders`` reads each token once, for the first happening of it."""
     rng = Random(7)
     for _ in range(12):
         deeds = [buys(rng.choice((ALICE, BOB)), rng.randrange(1, 4) * PART) for _ in range(2)]
@@ -446,7 +446,7 @@ async def test_many_happenings_are_told_as_each_alone(ground: AlertGround) -> No
     rows = await ground.index.fetch("SELECT DISTINCT block_number, at_s FROM facts.transfer ORDER BY 1")
     spots = [Spot(row[0], log, row[1], TxHash("0x")) for row in rows for log in (0, 2, 4)]
     of = [Happening("draining", spot, CAROL, HIGH, None, None, None, None) for spot in spots]
-    alone = [(await bags.holders(ground.index, [one]))[0] for one in of]
+    alone = [(await bags.holders(ground.index, [happening]))[0] for happening in of]
     assert await bags.holders(ground.index, of) == alone
     assert len({len(some) for some in alone}) > 1
 

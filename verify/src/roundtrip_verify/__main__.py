@@ -27,7 +27,12 @@ def main() -> None:
     reader.add_argument("--slippage-bps", type=int, help="the slippage that you asked for")
     given = reader.parse_args()
     request = Request(
-        given.wallet, given.token, given.side, given.amount, None, given.slippage_bps, given.asset
+        given.wallet,
+        given.token,
+        given.side,
+        given.amount,
+        slippage_bps=given.slippage_bps,
+        asset=given.asset,
     )
     try:
         trusted = Network.read(parse_file(given.network))

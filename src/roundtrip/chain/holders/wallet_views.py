@@ -75,6 +75,7 @@ def read_views(
     _check_chain(chain, chain_id)
     metadata = iter(rest[len(tokens) :])
     wallet_tokens = {}
+    # ``rest``: a balance for each token, then decimals and supply of each in ``unread``.
     for token, amount in zip(tokens, rest, strict=False):
         decimals_word, supply = (
             (_word(next(metadata)), _word(next(metadata))) if token in unread else (None, None)

@@ -1,4 +1,4 @@
-"""The buy round's reads of the token and its venues, beside the buys: plans and readings. Pure."""
+"""Reads of a token and its venues: facts, code, proxy and launch record; plans and readings. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -46,9 +46,9 @@ _COUNTS_BLOCKS = "the token may count blocks, and no simulation on this chain ma
 _CODE_READER = "0x3d35803b803d3d843c3df3"
 """Returns the code of the account that it is called with: CALLDATALOAD(0), DUP1, EXTCODESIZE, DUP1, 0, 0,
 DUP5, EXTCODECOPY, 0, RETURN, with RETURNDATASIZE for 0."""
-_NO_LOGIC = Missing("token", "its beacon does not name the contract that it runs")
+_NO_IMPLEMENTATION = Missing("token", "its beacon does not name the contract that it runs")
 _NO_SLOTS = Missing("node", "the node did not read the token's proxy slots")
-_TWO_LOGICS = Missing("token", "its slots name two contracts that its code may run")
+_TWO_IMPLEMENTATIONS = Missing("token", "its slots name two contracts that its code may run")
 _RUNS_OTHERS = frozenset({CALLCODE, DELEGATECALL})
 _BEACON_GAS, _PROXY_GAS = 200_000, 1_000_000
 _PROXY_WORDS = 7
@@ -110,8 +110,8 @@ def code_call(token: Address, pinned: BlockRef) -> RpcCall:
 class ProxyFacts:
     """``admin``: who can replace a proxy's code: its admin, or the owner of its beacon; the beacon itself
     where that answers no address. ``implementation``: the contract that it delegates to; Missing: it could
-    not be found out which. ``beacon``: the contract that names that one; ``beacon_owner``: who can act in it,
-    also beside an admin. None: there is none."""
+    not be found out which. ``beacon``: the contract that names the implementation; ``beacon_owner``: who can
+    act in the beacon, also where the proxy has an admin. None: there is none."""
 
     admin: Address | None
     implementation: Address | Missing | None
@@ -143,8 +143,8 @@ def proxy_call(token: Address, pinned: BlockRef) -> RpcCall:
 
 
 def read_proxy(answer: msgspec.Raw | RpcError, token: Address, code: bytes | Missing) -> ProxyFacts | Missing:
-    """The answer to ``proxy_call`` of the token. Its author writes the slots: none hides what another names.
-    ``code``: of the token."""
+    """The answer to ``proxy_call`` of the token. The token's author controls its slots, so a value in one
+    must not hide what another names. ``code``: of the token."""
     data = _bytes(answer)
     if isinstance(data, Missing):
         return data
@@ -174,12 +174,12 @@ def _read_words(data: bytes, token: Address, code: bytes | Missing) -> ProxyFact
     if beacon is None or not _may_ask_beacon(code):
         return ProxyFacts(admin, implementation)
     # In this call the token's own code is not there to answer.
-    owner, logic = (None, None) if beacon == token else (_answered_address(data, n) for n in (3, 5))
-    beacon_owner, logic = _but_zero(owner or beacon), _but_zero(logic)
-    is_other = implementation is not None and implementation != logic
+    owner, named = (None, None) if beacon == token else (_answered_address(data, n) for n in (3, 5))
+    beacon_owner, named = _none_if_zero(owner or beacon), _none_if_zero(named)
+    is_other = implementation is not None and implementation != named
     return ProxyFacts(
         admin=(beacon_owner or admin) if admin is None or admin in BURN_ADDRESSES else admin,
-        implementation=_TWO_LOGICS if is_other else logic or _NO_LOGIC,
+        implementation=_TWO_IMPLEMENTATIONS if is_other else named or _NO_IMPLEMENTATION,
         beacon=beacon,
         beacon_owner=beacon_owner,
     )
@@ -194,7 +194,7 @@ def _may_ask_beacon(code: bytes | Missing) -> bool:
 
 def _slot_address(data: bytes, index: int) -> Address | None:
     """The address in a slot; None: zero. A proxy takes the low bytes, whatever is above them."""
-    return _but_zero(Address("0x" + data[index * abi.WORD : (index + 1) * abi.WORD][-20:].hex()))
+    return _none_if_zero(Address("0x" + data[index * abi.WORD : (index + 1) * abi.WORD][-20:].hex()))
 
 
 def _answered_address(data: bytes, index: int) -> Address | None:
@@ -202,7 +202,7 @@ def _answered_address(data: bytes, index: int) -> Address | None:
     return abi.address_at(data, index + 1) if abi.uint_at(data, index) else None
 
 
-def _but_zero(address: Address | None) -> Address | None:
+def _none_if_zero(address: Address | None) -> Address | None:
     return None if address == ZERO_ADDRESS else address
 
 
@@ -234,11 +234,12 @@ def implementation_of(code: bytes | Missing, proxy: ProxyFacts | Missing) -> Add
 
 
 SnipeAnswer = msgspec.Raw | RpcError | None
-"""The node's answer to ``snipe_call``; None where no curve is known."""
+"""The node's answer to ``snipe_call``: the snipe tax, which a curve takes of early buys in addition to its
+fees, in bps. None where no curve is known."""
 
 
 def snipe_call(place: VenuePlace, env: Environment, pinned: BlockRef) -> RpcCall:
-    """Reads the share of a buy that a curve takes from a fresh wallet, at the pinned block."""
+    """Reads the snipe tax that a curve takes of a buy by a fresh wallet, at the pinned block."""
     call = launchpad_curve.snipe_call(place.venue, env.buyer)
     return RpcCall("eth_call", [{"to": call.to, "data": call.data}, {"blockHash": pinned.hash}])
 
@@ -278,7 +279,7 @@ def _curve(
         return None
     count = len(places[number].file.fact_calls(places[number].venue, contracts))
     answers = _answers(results, f"venue-{number}", count)
-    # A curve of another version, without this tax, reverts.
+    # A curve of another version, without the snipe tax, reverts.
     tax = b"" if isinstance(snipe, RpcError) and snipe.code == REVERTED else _bytes(snipe)
     if isinstance(tax, Missing):
         return tax

@@ -3,8 +3,10 @@
 from .types import BPS, plain_decimal
 
 _DIGITS = 4
-_CLOSE_DIGITS, _EXACT_DIGITS = 6, 12
-"""Significant digits of an amount that is at fault, and up to how many it is written exactly."""
+_COMPARED_DIGITS = 6
+"""Significant digits of an amount that is at fault, unless it is written exactly."""
+_EXACT_DIGITS = 12
+"""The most significant digits with which such an amount is written exactly."""
 _ETH_DECIMALS, _GWEI_DECIMALS = 18, 9
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
@@ -65,7 +67,7 @@ def _format_digits(raw: int, decimals: int, digits: int) -> str:
 def format_shortfall(has_raw: int, needs_raw: int, decimals: int) -> tuple[str, str]:
     """What there is, and what is needed: each exact, or as ``about`` so much where that takes over
     twelve digits, with enough digits for them to differ. Never more than there is, nor than is needed."""
-    digits = _CLOSE_DIGITS
+    digits = _COMPARED_DIGITS
     while has_raw < needs_raw and _cut(has_raw, digits) == _cut(needs_raw, digits):
         digits += 1
     return _format_close(has_raw, decimals, digits), _format_close(needs_raw, decimals, digits)
@@ -74,7 +76,7 @@ def format_shortfall(has_raw: int, needs_raw: int, decimals: int) -> tuple[str, 
 def format_close(raw: int, decimals: int) -> str:
     """``raw`` base units exactly, or as ``about`` so much, cut toward zero, where that takes over twelve
     digits: for the amount that is at fault."""
-    return _format_close(raw, decimals, _CLOSE_DIGITS)
+    return _format_close(raw, decimals, _COMPARED_DIGITS)
 
 
 def _format_close(raw: int, decimals: int, digits: int) -> str:

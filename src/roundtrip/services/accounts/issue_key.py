@@ -189,7 +189,8 @@ async def text_to_sign(ctx: Context, params: WalletParams) -> UseCaseAnswer[Text
 
 async def make_key(ctx: Context, params: KeyParams) -> UseCaseAnswer[KeyMade]:
     """Makes a key for the wallet that signed. Raises CallerFault (bad_input, bad_signature, too_many_keys),
-    NodeFault when a contract wallet cannot be called, and ServiceFull."""
+    LimitReached (rate_limited) for a new account, NodeFault when a contract wallet cannot be called, and
+    ServiceFull."""
     new = _NewKey(params.cleaned_label(), params.agent, params.agents_name(), keys.format_key(ctx.entropy()))
     meter = Meter()
     wallet = await verify_signature(ctx, params, meter)
@@ -280,7 +281,7 @@ async def _store_key(
     ctx: Context, connection: Connection, wallet: keys.SignInWallet, new: _NewKey
 ) -> Account:
     """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
-    too_many_keys)."""
+    too_many_keys), LimitReached (rate_limited) for a new account."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     account = (await lock_account(ctx, connection, wallet, now)).account
     if await accounts_store.live_count(connection, account.id) >= keys.MAX_LIVE:
@@ -297,7 +298,8 @@ async def lock_account(
     ctx: Context, connection: Connection, wallet: keys.SignInWallet, now: datetime
 ) -> accounts_store.AccountRecord:
     """Locks the wallet's account, and creates it if there is none. Of concurrent requests whose texts were
-    made at the same ``keys_made`` only the first succeeds. Raises CallerFault (bad_signature)."""
+    made at the same ``keys_made`` only the first succeeds. Raises CallerFault (bad_signature), LimitReached
+    (rate_limited) for a new account."""
     record = await accounts_store.lock_account(
         connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
     )

@@ -1,6 +1,6 @@
-"""Lists, makes and ends an account's keys and sessions, for a session of the console. Lists and revokes an
-account's keys, for a caller with one of them. A session of the console is a key of its own kind, kept in a
-cookie; a wallet signs once for each."""
+"""An account's keys and sessions. The console begins sessions; with one, it lists and ends keys and sessions,
+and makes keys. A program, with a key, lists and revokes keys. A session is a key of its own kind, which the
+console keeps in a cookie. The wallet signs once for each new key or session."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -31,7 +31,7 @@ from roundtrip.store.accounts.accounts import Key
 from roundtrip.store.server.rows import Connection
 
 LIFETIME_S = 14 * 86_400
-"""Of a session."""
+"""How long a session lives."""
 MAX_SESSIONS = 10
 """The most sessions of one account; when another begins, the oldest ends."""
 
@@ -62,8 +62,9 @@ async def session_text(ctx: Context, params: WalletParams) -> UseCaseAnswer[Text
 
 
 async def begin_session(ctx: Context, params: KeyParams) -> UseCaseAnswer[SessionBegun]:
-    """Begins a session for the wallet that signed. Raises CallerFault (bad_input, bad_signature), NodeFault
-    when a contract wallet cannot be called, and ServiceFull."""
+    """Begins a session for the wallet that signed. Raises CallerFault (bad_input, bad_signature),
+    LimitReached (rate_limited) for a new account, NodeFault when a contract wallet cannot be called, and
+    ServiceFull."""
     meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
     wallet = await verify_signature(ctx, params, meter, keys.FOR_A_SESSION)
     session = keys.format_key(ctx.entropy(), keys.SESSION_PREFIX)
@@ -86,6 +87,7 @@ async def end_session(ctx: Context, params: SessionParams, account: Account) -> 
 
 
 MAX_REVOKED = 20
+"""How many revoked keys a list shows."""
 _MAX_ID = 2**63 - 1
 _USAGE_DAYS = 14
 

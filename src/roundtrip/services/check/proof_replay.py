@@ -47,7 +47,7 @@ class TrustedSetting:
 
 
 async def verify_claim(claim: Claim, trusted: TrustedSetting) -> list[ProofFinding]:
-    """Verifies the verdict, the requests and the answers, each separately."""
+    """Verifies the verdict, the requests and, where these can be rebuilt, the answers."""
     return [rejudge(claim, trusted.policy), *await _verify_requests(claim, trusted)]
 
 
@@ -62,7 +62,7 @@ async def _verify_requests(claim: Claim, trusted: TrustedSetting) -> list[ProofF
     if trusted.node is None:
         return [ProofFinding("requests", None, NOT_ASKED), ProofFinding("answers", None, NOT_ASKED)]
     try:
-        await _check_ground(claim, trusted, trusted.node)
+        await _check_node_agrees(claim, trusted, trusted.node)
         comparing = CallComparer(trusted.node, claim.trips)
         replayed = await _replay(claim, trusted, comparing)
     except CannotReplayHere as why:
@@ -106,9 +106,9 @@ async def _replay(claim: Claim, trusted: TrustedSetting, node: CallComparer) -> 
     """Repeats the check from the same inputs; returns the evidence, or why no check can have these inputs.
     Only requests that are built here are sent, never the file's. Raises CannotReplayHere."""
     rates, meter = GivenRates(claim.evidence.market.rates), Meter()
-    means = CheckContext(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
+    context = CheckContext(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
     try:
-        return (await run_check(means, claim.check_inputs(), meter)).evidence
+        return (await run_check(context, claim.check_inputs(), meter)).evidence
     except RoundtripError as fault:
         raise CannotReplayHere(fault.message) from fault
     except Exception as error:  # Numbers that no check has may break any rule.
@@ -118,9 +118,10 @@ async def _replay(claim: Claim, trusted: TrustedSetting, node: CallComparer) -> 
 # --- chain, block and market -----------------------------------------------------------------------
 
 
-async def _check_ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
-    """Checks that the node is of the chain, has the block and its state, agrees with the file on both, and
-    has the dialect of the check's node. Raises CannotReplayHere and NodeContradicts."""
+async def _check_node_agrees(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
+    """Checks that the node is of the chain, has the block and its state, and agrees with the file on the
+    block, the fee for data and the prices; and that it has the dialect and the gas of the check's node.
+    Raises CannotReplayHere and NodeContradicts."""
     block = claim.evidence.block
     try:
         await _check_block(claim, trusted, node)
@@ -145,6 +146,7 @@ def _check_data_fee(claim: Claim, dialect: Dialect) -> None:
     it raises every gas limit. Checks that the node gives a request as much gas as the check's: requests are
     planned by it. Raises NodeContradicts, CannotReplayHere."""
     claimed, actual = claim.proof.data_fee_wei, dialect.data_fee.wei
+    # The claimed fee may be between two thirds of the actual one and twice it.
     if not actual <= claimed * 3 // 2 <= 3 * actual:
         raise NodeContradicts(f"a call's data cost {claimed} wei by the file and {actual} wei on the chain")
     if claim.proof.gas_pool != dialect.gas_pool:
@@ -226,8 +228,8 @@ async def _check_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) ->
 
 
 def _check_routes(claimed: MarketRates, actual: MarketRates) -> None:
-    """Checks that the quotes were bought in the pools that are best at this block. Raises CannotReplayHere:
-    half a minute earlier, others may have been the best."""
+    """Checks that usdg and the other quote assets were bought in the pools that are best at this block.
+    Raises CannotReplayHere: when the file's prices were read, others may have been the best."""
     routes = {rate.asset: rate.route for rate in actual.rates}
     claimed_fee_pips = claimed.pool_fee_pips
     if claimed_fee_pips is not None and claimed_fee_pips != actual.pool_fee_pips:
@@ -240,6 +242,7 @@ def _check_routes(claimed: MarketRates, actual: MarketRates) -> None:
 
 
 def _is_near(claimed_raw: int, actual_raw: object, policy: Policy) -> bool:
+    """Whether two prices, read at different times, differ by no more than a pool and a feed may."""
     return (
         isinstance(actual_raw, int)
         and abs(claimed_raw - actual_raw) * BPS <= actual_raw * policy.price_disagreement_bps

@@ -46,15 +46,15 @@ _DATABASE_S = 5.0
 _GIVEN_UP = timedelta(days=7)
 """How long after a job for a wallet was given up no other one is enqueued for it."""
 BUSY_NONCE = 10_000
-"""A sender of this many transactions may fund anyone, however few of his first payments the index has
+"""A sender of this many transactions may fund anyone, however few of its first payments the index has
 seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunderFamilies:
     """``wallets``: of all that were asked for. ``families``: how many wallets each funder sent a first
-    eth, at least; above ``MAX_FUNDED`` also if he may have. ``funded``: when each wallet was sent its first
-    eth."""
+    eth, at least; ``MAX_FUNDED`` + 1 for a funder with so many transactions that it may be an exchange.
+    ``funded``: when each wallet was sent its first eth."""
 
     wallets: Mapping[Address, KnownWallet]
     families: Mapping[Address, int] = field(default_factory=dict)
@@ -70,8 +70,9 @@ async def trace_wallets(
     contracts: Mapping[Address, bool | None],
     meter: Meter,
 ) -> FunderFamilies:
-    """Traces ``first``, and ``others`` as far as time allows, at the block ``head``: many nodes have no older
-    states. What cannot be found out is reported as not known. Raises ServiceFull (busy), NodeFault."""
+    """Traces ``first``, and ``others`` as far as time allows, up to the block ``head``. Only of ``first`` it
+    is checked whether a wallet had something before the index first met it. What cannot be found out is
+    reported as not known. Raises ServiceFull (busy), NodeFault."""
     wallets_to_trace = list(dict.fromkeys((*first, *others)))
     index = await _read_index(ctx, book, wallets_to_trace)
     had_before_index = await _had_before(ctx, index.origins, first, head, meter)
@@ -79,12 +80,12 @@ async def trace_wallets(
         wallet: origin for wallet, origin in index.origins.items() if not had_before_index.get(wallet)
     }
     # The index alone does not show a wallet's age: it does not see eth that contracts send.
-    aged = {wallet for wallet, had in had_before_index.items() if had is False}
+    age_known = {wallet for wallet, had in had_before_index.items() if had is False}
     unknown = [wallet for wallet in wallets_to_trace if wallet not in origins_by_wallet]
     if unknown:
         searched = await _search_archive(ctx, unknown[:MAX_SEARCHED], head)
         origins_by_wallet |= searched
-        aged |= searched.keys()
+        age_known |= searched.keys()
         await _remember(
             ctx,
             index.cursor,
@@ -94,7 +95,7 @@ async def trace_wallets(
     funded = _list_fundings(index, origins_by_wallet)
     wallets = {
         wallet: _known_wallet(
-            book, wallet, origins_by_wallet, aged, contracts.get(wallet), funded.get(wallet)
+            book, wallet, origins_by_wallet, age_known, contracts.get(wallet), funded.get(wallet)
         )
         for wallet in wallets_to_trace
     }
@@ -134,19 +135,19 @@ def _known_wallet(
     book: HolderBook,
     wallet: Address,
     origins_by_wallet: Origins,
-    aged: Collection[Address],
+    age_known: Collection[Address],
     is_contract: bool | None,
     first_eth: FirstEth | None,
 ) -> KnownWallet:
-    """What is known of a wallet. The token itself may be the first thing that reached it. ``aged``: wallets
-    of known age."""
+    """What is known of a wallet. The token itself may be the first thing that reached it. ``age_known``:
+    wallets of known age."""
     if wallet not in origins_by_wallet:
         return KnownWallet(is_contract=is_contract)
     origin, holding = origins_by_wallet[wallet], book.wallets.get(wallet)
     times = [] if origin is None else [origin.first_s]
     if holding is not None and holding.first_s:
         times.append(holding.first_s)
-    first_s = min(times, default=None) if wallet in aged else None
+    first_s = min(times, default=None) if wallet in age_known else None
     return KnownWallet(
         first_s,
         None if origin is None else origin.funder,
@@ -182,8 +183,9 @@ async def _read_index(ctx: Context, book: HolderBook, wallets: Collection[Addres
 
 
 async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Origins:
-    """Searches the origins in the archive; missing ones could not be found out in time, or within the day's
-    budget for reading holders: it takes thousands of calls, which must not be taken from checks."""
+    """Searches the origins in the archive; missing ones could not be found out in time, for want of an
+    archive, or within the day's budget for reading holders: a search takes thousands of calls, which must
+    not be taken from checks."""
     origins_found: dict[Address, FirstSeen | None] = {}
     books, now_s = ctx.books, ctx.now_s()
     if books.no_archive_s is not None and now_s - books.no_archive_s < NO_ARCHIVE_S:
@@ -247,7 +249,7 @@ async def _read_families(
     ctx: Context, cursor: Cursor | None, funders: set[Address], head: BlockRef, meter: Meter
 ) -> dict[Address, int]:
     """How many wallets each funder sent their first eth. If the index covers the whole chain its counts are
-    right; else a funder whose transaction count shows that he is too busy to tie wallets gets more than
+    right; else a funder whose transaction count shows that it is too busy to tie wallets gets more than
     ``MAX_FUNDED``. Left out: it is not known. Raises NodeFault."""
     if not funders:
         return {}
@@ -261,7 +263,7 @@ async def _read_families(
     ]
     for funder, answer in zip(sorted_funders, await ctx.node.batch(calls, meter), strict=True):
         if isinstance(answer, RpcError):
-            # The funder may be an exchange, so his ties stay unknown.
+            # The funder may be an exchange, so its ties stay unknown.
             del families[funder]
         elif quantity(answer) >= BUSY_NONCE:
             families[funder] = MAX_FUNDED + 1

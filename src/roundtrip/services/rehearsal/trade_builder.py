@@ -106,7 +106,7 @@ class TradeBuilder:
     """A trade of one token by one wallet, with the data of both. ``second_route``: a sell in a v3 pool is
     written through Permit2 and the Universal Router, because the usual router is refused. ``shrinks``: a sell
     of all is of what the wallet still holds at the deadline, which is less than it holds now. ``fund``: it
-    runs as if the wallet held plenty of eth."""
+    runs as if the wallet held plenty of eth, and buys the usdg that it pays with."""
 
     ctx: Context
     head: ChainHead
@@ -144,7 +144,8 @@ def _money(venue: Venue) -> Address:
 @dataclass(frozen=True, slots=True)
 class WrittenTrade:
     """A trade in steps, the trade itself last. ``does``: the text of each step; ``calls``: its call.
-    ``already``: sentences about allowances that exist and need no step."""
+    ``already``: sentences about allowances that exist and need no step. ``clear_first``: an allowance that
+    is too small is set to zero before it is raised."""
 
     place: VenuePlace
     amount_raw: int
@@ -280,14 +281,14 @@ def wallet_calls_of(
     ran: RunResult | None = None,
 ) -> WalletCalls:
     """The calls as the wallet would send them, with its own eth, once ``gas_limits`` and ``ran`` are known;
-    before that with the maximum gas and plenty of eth."""
+    before that with the maximum gas and plenty of eth. With ``fund`` always with plenty of eth."""
     policy, env = builder.ctx.policy, builder.environment()
     max_gas = policy.hook_gas_limit if written.place.venue.rival_hook() else policy.buy_gas_limit
     limits = gas_limits or (max_gas,) * len(written.calls)
-    wallet_calls = WalletCalls(builder.wallet, written.calls, limits, None, _funding(builder, written))
+    planned = WalletCalls(builder.wallet, written.calls, limits, None, _funding(builder, written))
     if ran is None or builder.fund:
-        return wallet_calls.with_plenty()
-    return wallet_calls.as_sent(ran, builder.holdings.eth_wei, env, policy)
+        return planned.with_plenty()
+    return planned.as_sent(ran, builder.holdings.eth_wei, env, policy)
 
 
 def _funding(builder: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
@@ -389,11 +390,13 @@ def read_rehearsal(
         why = "Its pool does not say how much it pays out, so no minimum would protect you."
         return CallerFault("would_fail", why)
     token = next(change for change in ran.moved if change.asset == builder.token())
+    # Without an approval in this trade, the allowance that is left is of an earlier one.
     left_raw = _allowance_left(results, watched) if len(written.calls) > 1 else 0
     if _sells_by_router(builder, venue):
         # A token may pay the seller beside the swap; the router's minimum does not count that.
         swapped_raw = amm_v3.read_output(results[f"call-{len(written.calls) - 1}"].data)
         received = min(received, swapped_raw or received)
+    # At least 1 counts as taken.
     return RehearsedTrade(
         written, ran, -spent, received, output_raw or received, token, min(left_raw, written.amount_raw - 1)
     )
@@ -417,10 +420,10 @@ def _trade_fault(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -
     on_curve = written.place.venue.is_curve
     if builder.side == "buy" and on_curve and reason == "ZeroAmount":
         return CallerFault("too_small", BUYS_NOTHING)
-    return _failure(builder, written, ran)
+    return _would_fail(builder, written, ran)
 
 
-def _failure(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> CallerFault:
+def _would_fail(builder: TradeBuilder, written: WrittenTrade, ran: RunResult) -> CallerFault:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     holds = builder.holdings.asset_raw
     if (

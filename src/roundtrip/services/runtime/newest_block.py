@@ -41,8 +41,8 @@ def block_missing_error(number: int) -> ServiceFull:
 
 
 async def wait_for_block(ctx: Context, number: int) -> None:
-    """Waits until the head is that block or a later one. Raises ServiceFull (busy) on timeout, and NodeFault
-    when there is no head at all."""
+    """Waits until the head is that block or a later one. Raises ServiceFull (busy) on timeout, or at once
+    if the node is more than MAX_AHEAD behind or fails, and NodeFault when there is no head at all."""
     head = ctx.heads.current()
     if head.block.number >= number:
         return

@@ -1,7 +1,7 @@
 """What a wallet holds by the index, what has changed about it since it was bought, and what checks found
-then and now; how much each of a token's pools matters at the start of a minute; what a wallet held of tokens
-in the last days, and what these traded for. Each function uses the caller's connection and does not end the
-transaction."""
+then and now; how much each of a token's pools matters at the start of a minute; a wallet's own trades of
+tokens, and what these traded for at times in the past. Each function uses the caller's connection and does
+not end the transaction."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ from roundtrip.venues.base import Contracts
 class BagToken:
     """A token that a wallet holds by the index. ``held_raw``: what it bought and has not sold; 0 of a token
     of which it holds nothing that it bought. ``cost_wei``: what that cost. ``realised_wei``: what all its
-    sales have brought over their cost. None: the worth of some trade is unknown. ``number``, ``at_s``: block
-    and time of the first buy of the open round (``domain/market/profit.py``), or of the first transfer that
-    is kept."""
+    sales have brought over their cost. None: the worth of some trade is unknown, or it holds nothing that it
+    bought. ``number``, ``at_s``: block and time of the first buy since it last sold out
+    (``domain/market/profit.py``), or of the first transfer that is kept."""
 
     token_id: int
     held_raw: Numeric
@@ -86,8 +86,8 @@ async def list_held(connection: Connection, wallet_id: int, limit: int) -> list[
 
 @dataclass(frozen=True, slots=True)
 class DeployerSold:
-    """A launchpad token's deployer, how much of the token it had, as far as is known, when the wallet bought,
-    and how much it has sold since; in base units."""
+    """A launchpad token's deployer. ``had_raw``: how much of the token it had when the wallet bought, as far
+    as is known, and has bought since; ``sold_raw``: how much it has sold since. In base units."""
 
     deployer: Address
     had_raw: Numeric
@@ -120,8 +120,9 @@ async def deployers_sold(connection: Connection, bought: Sequence[BagToken]) -> 
 
 @dataclass(frozen=True, slots=True)
 class LiquidityLeft:
-    """The money pool in which a token had most liquidity when it was bought: how much that was, weighted by
-    the width of its ranges, and how much of it is gone, net of what others have added since."""
+    """The money pool in which a token had most liquidity when it was bought: how much that was, and how much
+    of it is gone, net of what others have added since. Both in liquidity times ticks of its ranges: only
+    their ratio means something."""
 
     before: int
     gone: int
@@ -185,7 +186,7 @@ async def liquidity_left(
 
 @dataclass(frozen=True, slots=True)
 class StoredCheck:
-    """A stored check."""
+    """A stored check: its verdict's code and level, and its evidence as canonical JSON."""
 
     checked_at: datetime
     block_number: int
@@ -279,6 +280,9 @@ CROSS JOIN LATERAL (
 
 
 class _PoolMoneyRow(NamedTuple):
+    """A row of ``_PLACES``, whose parameters are: $1, $2 tokens and minutes; $3 drained pools; $4 MAX_POOLS;
+    $5 TRADED_WITHIN_S; $6 WHOLE_WITHIN_S; $7 MAX_ROWS; $8 ids of the quotes that are eth."""
+
     token_id: int
     minute_s: int
     id: int
@@ -325,6 +329,7 @@ async def weigh_drains(
         MAX_ROWS,
         list(reader.eth_ids),
     )
+    # Of several drains in a token's minute, the first gives the moment of the prices.
     spot_of = {(pools[nth][0], minutes[nth]): spots[nth] for nth in reversed(pools)}
     sums = []
     for row in rows:
@@ -353,7 +358,7 @@ def _add_drained(place: PoolMoney, drained: Happening) -> PoolMoney:
 
 
 MAX_OWN_TRADES = 5_000
-_MAX_DUST = 50
+_MAX_TRADES_SEARCHED = 50
 """How many trades before a moment are searched for one that sets a price."""
 
 
@@ -402,7 +407,7 @@ CROSS JOIN LATERAL (
         SELECT * FROM (
             SELECT at_s, block_number, log_index, token_raw,
                 coalesce(eth_wei, CASE WHEN quote.address = ANY($3::bytea[]) THEN quote_raw END) AS wei
-            FROM facts.newest_trades(given.pool_id, 0, asked.at_s, {_MAX_DUST}, 0)
+            FROM facts.newest_trades(given.pool_id, 0, asked.at_s, {_MAX_TRADES_SEARCHED}, 0)
         ) AS few WHERE wei >= {MIN_RAW} AND token_raw >= {MIN_RAW}
         ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1
     ) AS traded ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT 1

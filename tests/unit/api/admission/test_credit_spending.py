@@ -16,7 +16,7 @@ MIDNIGHT_MS = 1_760_054_400_000
 
 @pytest.fixture
 async def house() -> PaidDispatch:
-    return await PaidDispatch().begin_index()
+    return await PaidDispatch().prepare()
 
 
 # --- the gate --------------------------------------------------------------------------------------
@@ -179,14 +179,14 @@ async def charge_in_an_outage(house: PaidDispatch, admitted: Admitted) -> None:
 
 
 async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
-    house = await PaidDispatch(retry_s=0.001).begin_index()
+    house = await PaidDispatch(retry_s=0.001).prepare()
     admitted = await house.ask()
     await charge_in_an_outage(house, admitted)
     assert house.has() == (4, 0, 1)
 
 
 async def test_after_a_second_outage_it_is_tried_again_too() -> None:
-    house = await PaidDispatch(retry_s=0.001).begin_index()
+    house = await PaidDispatch(retry_s=0.001).prepare()
     for spent in (1, 2):
         admitted = await house.ask()
         await charge_in_an_outage(house, admitted)
@@ -195,7 +195,7 @@ async def test_after_a_second_outage_it_is_tried_again_too() -> None:
 
 
 async def test_what_is_spent_while_the_database_is_gone_needs_nobody_to_be_tried_again() -> None:
-    house = await PaidDispatch(retry_s=0.001).begin_index()
+    house = await PaidDispatch(retry_s=0.001).prepare()
     admitted = await house.ask()
     house.ledger.moving_fault = OSError()
     assert house.gate.spender is not None

@@ -52,8 +52,8 @@ class Leasing:
         except CallRefused as refused:
             return refused.error.code
 
-    async def begin_index(self) -> "Leasing":
-        """With a lease."""
+    async def take_lease(self) -> "Leasing":
+        """Calls until it has a lease."""
         for _ in range(3):
             assert isinstance(await self.ask(), Admitted)
         await self.counter.write_behind()
@@ -77,7 +77,7 @@ def ledger() -> Ledger:
 
 
 async def test_calls_of_a_lease_ask_nobody_and_are_written_later(ledger: Ledger) -> None:
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     made, writes = ledger.days.total(), ledger.writes
     for _ in range(3):
         assert isinstance(await process.ask(), Admitted)
@@ -89,7 +89,7 @@ async def test_calls_of_a_lease_ask_nobody_and_are_written_later(ledger: Ledger)
 
 async def test_a_lease_is_filled_up_before_it_runs_out(ledger: Ledger) -> None:
     """Beside the calls, and never with more than so many calls."""
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     asked = ledger.asked
     for _ in range(500):
         assert isinstance(await process.ask(), Admitted)
@@ -99,7 +99,7 @@ async def test_a_lease_is_filled_up_before_it_runs_out(ledger: Ledger) -> None:
 
 
 async def test_who_finds_it_spent_waits_for_it_to_be_filled_up(ledger: Ledger) -> None:
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     asked = ledger.asked
     found = await asyncio.gather(*(process.ask() for _ in range(process.left() + 5)))
     assert (ledger.asked, len(found)) == (asked, sum(isinstance(one, Admitted) for one in found))
@@ -107,7 +107,7 @@ async def test_who_finds_it_spent_waits_for_it_to_be_filled_up(ledger: Ledger) -
 
 async def test_an_idle_lease_is_returned(ledger: Ledger) -> None:
     """Not another process's with it."""
-    process, other = await Leasing(ledger).begin_index(), await Leasing(ledger).begin_index()
+    process, other = await Leasing(ledger).take_lease(), await Leasing(ledger).take_lease()
     assert ledger.leased.total() == process.left() + other.left()
     process.now_s += IDLE_S
     await process.counter.write_behind()
@@ -117,7 +117,7 @@ async def test_an_idle_lease_is_returned(ledger: Ledger) -> None:
 async def test_at_the_end_everything_is_returned(ledger: Ledger) -> None:
     process = Leasing(ledger)
     async with process.gate.open():
-        await process.begin_index()
+        await process.take_lease()
         await process.ask()
     assert (ledger.leased.total(), ledger.days.total(), ledger.minute.total()) == (0, 4, 4)
 
@@ -133,7 +133,7 @@ async def test_a_key_that_calls_seldom_has_no_lease(ledger: Ledger) -> None:
 async def test_a_lease_is_of_one_day_and_of_one_limit(ledger: Ledger) -> None:
     """What is left of it goes back to its own day."""
     process = Leasing(ledger, Wall(MIDNIGHT_MS - 1))
-    await process.begin_index()
+    await process.take_lease()
     process.wall.ms += 1
     await process.ask()
     process.holders.add(account(1).wallet)
@@ -148,7 +148,7 @@ async def test_a_lease_is_of_one_day_and_of_one_limit(ledger: Ledger) -> None:
 async def test_a_revoked_key_is_dead_a_moment_later_or_at_once_in_its_own_process(
     ledger: Ledger, by_process: bool
 ) -> None:
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     admitted = await process.ask()
     assert isinstance(admitted, Admitted)
     del ledger.live[hashed("k")]
@@ -161,7 +161,7 @@ async def test_a_revoked_key_is_dead_a_moment_later_or_at_once_in_its_own_proces
 
 
 async def test_a_key_whose_lease_is_in_use_is_asked_about_beside_its_calls(ledger: Ledger) -> None:
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     del ledger.live[hashed("k")]
     process.now_s += WRITE_S
     assert isinstance(await process.ask(), Admitted)
@@ -171,7 +171,7 @@ async def test_a_key_whose_lease_is_in_use_is_asked_about_beside_its_calls(ledge
 
 async def test_without_the_database_what_is_leased_may_be_spent(ledger: Ledger) -> None:
     """And not for long, since a key may have been revoked."""
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     left, ledger.fault = process.left(), ConnectionRefusedError()
     process.now_s += PROOF_S + 0.01
     assert left > 2
@@ -192,7 +192,7 @@ async def test_without_the_database_what_is_leased_may_be_spent(ledger: Ledger) 
 async def test_a_statement_that_broke_off_gives_nothing_twice(
     ledger: Ledger, fault: Exception, is_done: bool
 ) -> None:
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     ledger.fault, ledger.is_done = fault, is_done
     process.now_s += IDLE_S
     await process.counter.write_behind()
@@ -205,7 +205,7 @@ async def test_a_statement_that_broke_off_gives_nothing_twice(
 
 
 async def test_a_refunded_call_of_a_lease_is_as_if_it_had_not_been(ledger: Ledger) -> None:
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     admitted = await process.ask()
     assert isinstance(admitted, Admitted)
     await process.counter.write_behind()
@@ -216,7 +216,7 @@ async def test_a_refunded_call_of_a_lease_is_as_if_it_had_not_been(ledger: Ledge
 
 async def test_what_counts_by_the_minute_only_knows_every_call_before_it(ledger: Ledger) -> None:
     """As ``my_mite``, which says how many are left of the day."""
-    process = await Leasing(ledger).begin_index()
+    process = await Leasing(ledger).take_lease()
     for _ in range(3):
         await process.ask()
     await process.gate.admit(KEYED, "minute", needs_key=True)

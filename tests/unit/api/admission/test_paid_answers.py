@@ -18,7 +18,7 @@ from support.paid_calls import KEYED, PLAIN, SHARED, PaidDispatch, PaidParams, P
 
 @pytest.fixture
 async def house() -> PaidDispatch:
-    return await PaidDispatch().begin_index()
+    return await PaidDispatch().prepare()
 
 
 def failing(error: BaseException) -> Callable[..., Awaitable[UseCaseAnswer[Any]]]:

@@ -1,4 +1,4 @@
-"""What a stranger's token tells of its holders, and what ties them; whatever is answered instead is None."""
+"""Reads of a token's holders and of what ties them; whatever cannot be read is None."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -34,29 +34,29 @@ TOKEN, A, B, C = address(0x70CE), address(0xA1), address(0xA2), address(0xA3)
 D, RICH = address(0xA4), address(0x41C4)
 PINNED = BlockRef(7, "0x" + "07" * 32, 70)
 GAS = 300_000
-Said = Callable[[RpcCall], Any]
+Reply = Callable[[RpcCall], Any]
 
 
 @dataclass
 class ViewsNode:
-    """Answers each call as ``said`` does: JSON, an RpcError, or an exception for the whole batch."""
+    """Answers each call as ``reply`` does: JSON, an RpcError, or an exception for the whole batch."""
 
-    said: Said
+    reply: Reply
     groups: list[list[RpcCall]] = field(default_factory=list)
 
     async def batch(self, calls: Sequence[RpcCall], *more: Any, **others: Any) -> Any:
         raise AssertionError("all at once")
 
     async def batches(self, groups: Sequence[Sequence[RpcCall]], meter: Meter) -> Any:
-        found: list[Any] = []
+        results: list[Any] = []
         for group in groups:
             self.groups.append(list(group))
-            answers = [self.said(call) for call in group]
+            answers = [self.reply(call) for call in group]
             fault = next((answer for answer in answers if isinstance(answer, Exception)), None)
             if fault is not None and not isinstance(fault, NodeFault):
                 raise fault
-            found.append(fault or [one if isinstance(one, RpcError) else raw(one) for one in answers])
-        return found
+            results.append(fault or [text if isinstance(text, RpcError) else raw(text) for text in answers])
+        return results
 
 
 def word(value: int) -> str:
@@ -68,8 +68,8 @@ SUPPLY = word(1000)
 
 def answer_views(
     balances: dict[Address, Any], supply: Any = SUPPLY, codes: dict[Address, Any] | None = None
-) -> Said:
-    def said(call: RpcCall) -> Any:
+) -> Reply:
+    def reply(call: RpcCall) -> Any:
         if call.method == "eth_chainId":
             return hex(CHAIN_ID)
         if call.method == "eth_getCode":
@@ -79,17 +79,17 @@ def answer_views(
             return supply
         return balances[Address("0x" + asked["data"][-40:])]
 
-    return said
+    return reply
 
 
 async def seen(node: ViewsNode, wallets: Sequence[Address], unknown: Sequence[Address] = ()) -> Views:
     return await fetch_views(node, TOKEN, wallets, unknown, PINNED, GAS, CHAIN_ID, Meter())
 
 
-# --- what it tells ---------------------------------------------------------------------------------
+# --- what is read ---------------------------------------------------------------------------------
 
 
-async def test_what_is_told_is_read() -> None:
+async def test_balances_codes_and_supply_are_read() -> None:
     node = ViewsNode(answer_views({A: word(5), B: word(0)}, codes={B: "0x6001", C: "0xef0100" + "ab" * 20}))
     views = await seen(node, [B, A, A], [A, B, C])
     assert views == Views(1000, {A: 5, B: 0}, {A: False, B: True, C: False})
@@ -97,7 +97,7 @@ async def test_what_is_told_is_read() -> None:
 
 
 async def test_everything_is_pinned_and_no_call_may_use_more_gas_than_that() -> None:
-    for call in [one for group in view_calls(TOKEN, [A], [B], PINNED, GAS) for one in group][1:]:
+    for call in [each for group in view_calls(TOKEN, [A], [B], PINNED, GAS) for each in group][1:]:
         assert call.params[1] == {"blockHash": PINNED.hash}
         if call.method == "eth_call":
             assert call.params[0]["gas"] == hex(GAS)  # type: ignore[index]
@@ -109,15 +109,15 @@ async def test_however_many_are_asked_for_each_gets_its_own(wallets: int, unknow
     holders = [address(0x1000 + number) for number in range(wallets)]
     strangers = [address(0x9000 + number) for number in range(unknown)]
     codes = dict.fromkeys(strangers[::3], "0x60")
-    node = ViewsNode(answer_views({one: word(int(one, 16)) for one in holders}, codes=codes))
+    node = ViewsNode(answer_views({wallet: word(int(wallet, 16)) for wallet in holders}, codes=codes))
     views = await seen(node, holders, strangers)
-    assert views.balances == {one: int(one, 16) for one in holders}
-    assert views.contracts == {one: one in codes for one in strangers}
+    assert views.balances == {wallet: int(wallet, 16) for wallet in holders}
+    assert views.contracts == {wallet: wallet in codes for wallet in strangers}
     assert max(map(len, node.groups)) <= CALLS_A_BATCH
 
 
 @pytest.mark.parametrize(
-    "none",
+    "unreadable",
     [
         RpcError(3, "execution reverted"),
         RpcError(-32000, "out of gas"),
@@ -130,21 +130,20 @@ async def test_however_many_are_asked_for_each_gets_its_own(wallets: int, unknow
         [],
     ],
 )
-async def test_what_cannot_be_read_is_not_nothing_and_harms_nobody_else(none: Any) -> None:
-    assert await seen(ViewsNode(answer_views({A: none, B: word(6)}, codes={A: none})), [A, B], [B]) == Views(
-        1000, {A: None, B: 6}, {B: False}
-    )
-    assert (await seen(ViewsNode(answer_views({B: word(6)}, none)), [B])).supply_raw is None
+async def test_what_cannot_be_read_is_not_nothing_and_harms_nobody_else(unreadable: Any) -> None:
+    node = ViewsNode(answer_views({A: unreadable, B: word(6)}, codes={A: unreadable}))
+    assert await seen(node, [A, B], [B]) == Views(1000, {A: None, B: 6}, {B: False})
+    assert (await seen(ViewsNode(answer_views({B: word(6)}, unreadable)), [B])).supply_raw is None
 
 
 async def test_a_token_that_answers_with_too_much_hides_no_codes_nor_other_batches() -> None:
     many = [address(0x1000 + number) for number in range(150)]
-    text = answer_views({one: word(1) for one in many[1:]} | {many[0]: NodeAnswerTooLarge("too large")})
+    text = answer_views({wallet: word(1) for wallet in many[1:]} | {many[0]: NodeAnswerTooLarge("too large")})
     views = await seen(ViewsNode(text), many, [A])
     assert views.contracts == {A: False}
     assert views.supply_raw is None
-    # The supply stands before them.
-    assert [views.balances[one] for one in many] == [None] * (CALLS_A_BATCH - 1) + [1] * 51
+    # The supply is the first call of the first batch of balances.
+    assert [views.balances[wallet] for wallet in many] == [None] * (CALLS_A_BATCH - 1) + [1] * 51
 
 
 @pytest.mark.parametrize("chain", ["0x1", RpcError(-32000, "no"), NodeFault("gone")])
@@ -154,7 +153,7 @@ async def test_a_node_of_another_chain_is_not_read(chain: Any) -> None:
         await seen(ViewsNode(lambda call: chain if call.method == "eth_chainId" else text(call)), [A])
 
 
-async def test_a_spent_budget_is_told() -> None:
+async def test_a_spent_budget_is_raised() -> None:
     with pytest.raises(ServiceFull):
         await seen(ViewsNode(lambda call: ServiceFull("budget_spent", "no more")), [A])
 
@@ -167,43 +166,43 @@ OPERATED = logs.OPERATION.log(ENTRY_POINT, b"\1" * 32, A, address(0), 1, True, 1
 SAYS_SO_TOO = logs.OPERATION.log(TOKEN, b"\1" * 32, A, address(0), 1, True, 1, 1)
 
 
-def receipts(logged: dict[str, Any]) -> Said:
-    def said(call: RpcCall) -> Any:
+def receipts(logged: dict[str, Any]) -> Reply:
+    def reply(call: RpcCall) -> Any:
         own = logged[str(call.params[0])]
         if not isinstance(own, list):
             return own
         written = [{"address": o.address, "topics": list(o.topics), "data": "0x" + o.data.hex()} for o in own]
         return {"blockHash": word(1), "transactionHash": call.params[0], "logs": written}
 
-    return said
+    return reply
 
 
 def hashes(count: int) -> list[TxHash]:
     return [TxHash(word(number)) for number in range(count)]
 
 
-async def test_who_ran_operations_is_told_by_an_entry_points_own_log() -> None:
-    one, two, three, four, five = hashes(5)
+async def test_transactions_of_operations_are_known_by_an_entry_points_own_log() -> None:
+    first, second, third, fourth, fifth = hashes(5)
     other = {"blockHash": word(1), "transactionHash": word(99), "logs": []}
     text = receipts(
         {
-            one: [MOVE, OPERATED],
-            two: [MOVE, SAYS_SO_TOO],
-            three: [],
-            four: RpcError(message="none"),
-            five: other,
+            first: [MOVE, OPERATED],
+            second: [MOVE, SAYS_SO_TOO],
+            third: [],
+            fourth: RpcError(message="none"),
+            fifth: other,
         }
     )
-    found = await find_entry_point_txs(ViewsNode(text), hashes(5), Meter())
-    assert found == {one: True, two: False, three: False, four: None, five: None}
+    operated = await find_entry_point_txs(ViewsNode(text), hashes(5), Meter())
+    assert operated == {first: True, second: False, third: False, fourth: None, fifth: None}
 
 
 async def test_receipts_of_a_batch_that_fails_are_not_known_and_the_others_are() -> None:
     every = hashes(2 * holder_views.RECEIPTS_A_BATCH)
-    logged: dict[str, Any] = {one: [] for one in every}
+    logged: dict[str, Any] = {tx_hash: [] for tx_hash in every}
     logged[every[3]] = NodeFault("gone")
-    found = await find_entry_point_txs(ViewsNode(receipts(logged)), every, Meter())
-    assert [found[one] for one in every] == [None] * 20 + [False] * 20
+    operated = await find_entry_point_txs(ViewsNode(receipts(logged)), every, Meter())
+    assert [operated[tx_hash] for tx_hash in every] == [None] * 20 + [False] * 20
     assert await find_entry_point_txs(ViewsNode(receipts({})), [], Meter()) == {}
 
 
@@ -224,22 +223,22 @@ async def test_the_plain_transfer_that_funded_a_wallet_is_found() -> None:
         6: [sent(6, A, None), sent(7, B, C, type="0x64")],
     }
 
-    def said(call: RpcCall) -> Any:
+    def reply(call: RpcCall) -> Any:
         number = int(str(call.params[0]), 16)
         if number not in blocks:
             return None
         return {"number": hex(number), "hash": word(number), "transactions": blocks[number]}
 
     wanted = [FirstFunding(A, B, 5), FirstFunding(A, C, 5), FirstFunding(B, TOKEN, 5)]
-    assert await find_funding_txs(ViewsNode(said), wanted, Meter()) == {
+    assert await find_funding_txs(ViewsNode(reply), wanted, Meter()) == {
         B: FunderPayment(TxHash(word(4)), 10),
         C: FunderPayment(TxHash(word(1)), 5),
         TOKEN: None,
     }
     assert await find_funding_txs(
-        ViewsNode(said), [FirstFunding(B, C, 6), FirstFunding(A, B, 7)], Meter()
+        ViewsNode(reply), [FirstFunding(B, C, 6), FirstFunding(A, B, 7)], Meter()
     ) == {C: None, B: None}
-    assert await find_funding_txs(ViewsNode(said), [], Meter()) == {}
+    assert await find_funding_txs(ViewsNode(reply), [], Meter()) == {}
 
 
 @pytest.mark.parametrize("fault", [NodeFault("gone"), RpcError(-32000, "no"), 7, {"number": "0x1"}])
@@ -255,7 +254,7 @@ async def test_who_had_something_before() -> None:
         **{(RICH, number): (0, 1) for number in (4, 8, 9)}, (RICH, 0): (0, 0),
     }  # fmt: skip
 
-    def said(call: RpcCall) -> Any:
+    def reply(call: RpcCall) -> Any:
         wallet, number = Address(str(call.params[0])), int(str(call.params[1]), 16)
         if (wallet, number) not in have:
             return RpcError(-32000, "missing trie node")
@@ -263,19 +262,19 @@ async def test_who_had_something_before() -> None:
         return hex(nonce if call.method == "eth_getTransactionCount" else balance)
 
     asked = [(A, 5), (B, 9), (C, 10), (D, 0), (TOKEN, 3)]
-    found = await had_before(ViewsNode(said), asked, RICH, Meter())
-    # Of where it tells nothing of the rich one either it may have let the state go.
-    assert found == {A: True, B: True, C: False, D: None, TOKEN: None}
+    had_something = await had_before(ViewsNode(reply), asked, RICH, Meter())
+    # D: at a block where even the rich wallet has nothing, the node may have dropped the state.
+    assert had_something == {A: True, B: True, C: False, D: None, TOKEN: None}
     assert await had_before(ViewsNode(lambda call: NodeFault("gone")), [(A, 5)], RICH, Meter()) == {A: None}
 
 
 async def test_no_more_than_so_many_blocks_are_read() -> None:
-    def said(call: RpcCall) -> Any:
+    def reply(call: RpcCall) -> Any:
         number = int(str(call.params[0]), 16)
         return {"number": hex(number), "hash": word(number), "transactions": [sent(1, A, address(number))]}
 
-    node = ViewsNode(said)
+    node = ViewsNode(reply)
     wanted = [FirstFunding(A, address(number), number) for number in range(1, MAX_BLOCKS + 6)]
-    found = await find_funding_txs(node, wanted, Meter())
-    assert [found[one.wallet] is None for one in wanted] == [False] * MAX_BLOCKS + [True] * 5
+    payments = await find_funding_txs(node, wanted, Meter())
+    assert [payments[funding.wallet] is None for funding in wanted] == [False] * MAX_BLOCKS + [True] * 5
     assert sum(map(len, node.groups)) == MAX_BLOCKS

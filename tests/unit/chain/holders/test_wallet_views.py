@@ -1,4 +1,4 @@
-"""What a node tells of wallets, and what it leaves open."""
+"""Reads of wallets: the calls, and their answers, also those that cannot be read."""
 
 import msgspec
 import pytest
@@ -36,7 +36,7 @@ def test_everything_is_asked_at_one_block_and_no_more_than_is_needed() -> None:
     assert all(call.params[-1] == {"blockHash": PINNED.hash} for call in calls[1:])
 
 
-def test_what_is_told_is_read() -> None:
+def test_answers_are_read_in_the_order_of_the_calls() -> None:
     answers = [
         CHAIN,
         encode_raw("0x"),
@@ -54,16 +54,17 @@ def test_what_is_told_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "none",
+    "unreadable",
     [REVERTED, RpcError(), encode_raw("0x"), encode_raw("0x12"), encode_raw("five"), msgspec.Raw(b"7")],
 )
-def test_what_cannot_be_read_is_not_nothing(none: msgspec.Raw | RpcError) -> None:
-    views = read_views([CHAIN, REVERTED, REVERTED, none, none, none, none, none], [ONE], {ONE}, CHAIN_ID)
+def test_what_cannot_be_read_is_none_and_not_zero(unreadable: msgspec.Raw | RpcError) -> None:
+    answers = [CHAIN, REVERTED, REVERTED, *[unreadable] * 5]
+    views = read_views(answers, [ONE], {ONE}, CHAIN_ID)
     assert (views.is_contract, views.eth_wei, views.weth_wei, views.usdg_raw) == (None, None, None, None)
     assert views.tokens == {ONE: WalletToken(None, None, None)}
 
 
-def test_decimals_that_are_none_are_not_believed() -> None:
+def test_impossible_decimals_count_as_unknown() -> None:
     answers = [CHAIN, encode_raw("0x"), encode_raw("0x5"), word(6), word(7), word(8), word(256), word(1)]
     assert read_views(answers, [ONE], {ONE}, CHAIN_ID).tokens[ONE] == WalletToken(8, None, 1)
 
@@ -72,7 +73,7 @@ def test_decimals_that_are_none_are_not_believed() -> None:
     ("code", "expected"),
     [("0x", False), ("0x6001", True), ("0xef0100" + "ab" * 20, False), ("0xef01", True), ("nothing", None)],
 )
-def test_who_runs_anothers_code_is_a_wallet(code: str, expected: bool | None) -> None:
+def test_an_account_that_runs_anothers_code_is_a_wallet(code: str, expected: bool | None) -> None:
     assert read_codes([CHAIN, encode_raw(code)], [ONE], CHAIN_ID) == {ONE: expected}
 
 

@@ -49,9 +49,11 @@ Json = dict[str, Any]
 
 def sound() -> Evidence:
     """Evidence of one venue, its wallets drawn from the seed."""
-    found = evidence(replace(venue(cells()), venue=OURS))
-    head = replace(HEAD, block=found.block, base_fee_wei=found.block_base_fee_wei, market=found.market)
-    return replace(found, schema=EVIDENCE_SCHEMA, environments=draw(SEED, head, POLICY))
+    document = evidence(replace(venue(cells()), venue=OURS))
+    head = replace(
+        HEAD, block=document.block, base_fee_wei=document.block_base_fee_wei, market=document.market
+    )
+    return replace(document, schema=EVIDENCE_SCHEMA, environments=draw(SEED, head, POLICY))
 
 
 def proof(found: Evidence | None = None, **begun: Any) -> Json:

@@ -42,36 +42,36 @@ def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:
 
 
 def pool_of_launch(quote: Address) -> Venue:
-    found = launchpad_pool.pool(TOKEN, quote, 0, 200, CONTRACTS)
-    assert found is not None
-    return found
+    pool = launchpad_pool.pool(TOKEN, quote, 0, 200, CONTRACTS)
+    assert pool is not None
+    return pool
 
 
 def test_without_a_book_the_standard_venues_are_tried() -> None:
-    found = candidates(None, CONTRACTS, TOKEN)
-    assert (found.venues, found.others, found.complete) == (STANDARD, 0, False)
+    chosen = candidates(None, CONTRACTS, TOKEN)
+    assert (chosen.venues, chosen.others, chosen.complete) == (STANDARD, 0, False)
 
 
 def test_a_complete_book_gives_only_what_it_knows() -> None:
-    found = candidates(book(KNOWN), CONTRACTS, TOKEN)
-    assert (found.venues, found.others, found.complete) == ((KNOWN,), 0, True)
+    chosen = candidates(book(KNOWN), CONTRACTS, TOKEN)
+    assert (chosen.venues, chosen.others, chosen.complete) == ((KNOWN,), 0, True)
 
 
 def test_a_complete_book_that_knows_nothing_leaves_nothing_to_try() -> None:
-    found = candidates(book(), CONTRACTS, TOKEN)
-    assert (found.venues, found.others, found.complete) == ((), 0, True)
+    chosen = candidates(book(), CONTRACTS, TOKEN)
+    assert (chosen.venues, chosen.others, chosen.complete) == ((), 0, True)
 
 
 def test_a_book_with_gaps_adds_the_standard_venues() -> None:
-    found = candidates(book(KNOWN, complete=False), CONTRACTS, TOKEN)
-    assert (found.venues, found.others, found.complete) == ((*STANDARD, KNOWN), 0, False)
+    chosen = candidates(book(KNOWN, complete=False), CONTRACTS, TOKEN)
+    assert (chosen.venues, chosen.others, chosen.complete) == ((*STANDARD, KNOWN), 0, False)
 
 
 @pytest.mark.parametrize("at", range(len(STANDARD)))
 def test_no_standard_venue_is_tried_twice(at: int) -> None:
-    found = candidates(book(STANDARD[at], KNOWN, complete=False), CONTRACTS, TOKEN)
-    assert found.venues == (*STANDARD, KNOWN)
-    assert len(set(found.venues)) == len(found.venues)
+    chosen = candidates(book(STANDARD[at], KNOWN, complete=False), CONTRACTS, TOKEN)
+    assert chosen.venues == (*STANDARD, KNOWN)
+    assert len(set(chosen.venues)) == len(chosen.venues)
 
 
 def test_another_tokens_venues_are_not_this_ones() -> None:
@@ -80,18 +80,18 @@ def test_another_tokens_venues_are_not_this_ones() -> None:
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_odd_money_is_left_out_and_counted(complete: bool) -> None:
-    found = candidates(book(odd(), KNOWN, odd(fee_pips=500), complete=complete), CONTRACTS, TOKEN)
-    assert found.others == 2
-    assert found.venues == ((KNOWN,) if complete else (*STANDARD, KNOWN))
+    chosen = candidates(book(odd(), KNOWN, odd(fee_pips=500), complete=complete), CONTRACTS, TOKEN)
+    assert chosen.others == 2
+    assert chosen.venues == ((KNOWN,) if complete else (*STANDARD, KNOWN))
 
 
 @pytest.mark.parametrize("pooled", [False, True])
 def test_money_that_a_launch_is_paid_in_is_tried_everywhere(pooled: bool) -> None:
     own = launchpad_curve.curve(ODD, CURVE_ADDRESS, CONTRACTS)
     of_launch = (own, pool_of_launch(ODD)) if pooled else (own,)
-    found = candidates(book(*of_launch, odd(), odd(address(0xBAD))), CONTRACTS, TOKEN)
-    assert found.venues == (*of_launch, odd())
-    assert found.others == 1
+    chosen = candidates(book(*of_launch, odd(), odd(address(0xBAD))), CONTRACTS, TOKEN)
+    assert chosen.venues == (*of_launch, odd())
+    assert chosen.others == 1
 
 
 def log_of_a_pool(low: Address, high: Address) -> Log:
@@ -104,25 +104,25 @@ def log_of_a_pool(low: Address, high: Address) -> Log:
 
 def test_what_was_launched_against_a_token_is_not_money_to_sell_it_for() -> None:
     listed = launchpad_pool.decode_listings(log_of_a_pool(TOKEN, ODD), CONTRACTS)
-    (of_another,) = (one.venue for one in listed if one.token == TOKEN)
-    found = candidates(book(of_another, KNOWN, odd()), CONTRACTS, TOKEN)
-    assert found.venues == (KNOWN,)
+    (of_another,) = (listing.venue for listing in listed if listing.token == TOKEN)
+    chosen = candidates(book(of_another, KNOWN, odd()), CONTRACTS, TOKEN)
+    assert chosen.venues == (KNOWN,)
 
 
 @pytest.mark.parametrize("hook", [None, address(0xC0)])
 def test_beyond_a_bound_the_oldest_are_tried_and_the_others_named(hook: Address | None) -> None:
     many = [amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 100 + n, 7, hook) for n in range(MOST + 5)]
     other = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 500, 10, None if hook else address(0xC1))
-    found = candidates(book(*many, other), CONTRACTS, TOKEN)
-    assert found.venues == (*many[:MOST], other)
-    assert (found.others, found.left_out, found.complete) == (0, 5, True)
+    chosen = candidates(book(*many, other), CONTRACTS, TOKEN)
+    assert chosen.venues == (*many[:MOST], other)
+    assert (chosen.others, chosen.left_out, chosen.complete) == (0, 5, True)
 
 
 # --- what the index adds -----------------------------------------------------------------------------
 
 
 def place(venue: Venue) -> PoolPlace:
-    """As the index has it."""
+    """The venue as the index stores it."""
     fee, spacing, hook = venue.fee_pips, venue.tick_spacing, venue.hook
     quote = venue.quote_address
     return PoolPlace(
@@ -190,8 +190,8 @@ def test_a_curve_that_was_not_known_is_added() -> None:
 
 
 def test_a_curve_paid_in_other_money_is_added_with_that() -> None:
-    (found,) = unseen_venues(CONTRACTS, TOKEN, launch(quote_address=ODD), ())
-    assert (found.kind, found.quote, found.quote_address, found.pool) == (
+    (chosen,) = unseen_venues(CONTRACTS, TOKEN, launch(quote_address=ODD), ())
+    assert (chosen.kind, chosen.quote, chosen.quote_address, chosen.pool) == (
         "launchpad_curve", ODD, ODD, CURVE_ADDRESS,
     )  # fmt: skip
 
@@ -204,10 +204,10 @@ def test_a_pool_of_the_usual_key_is_known_already() -> None:
 
 def test_a_pool_of_another_key_is_added() -> None:
     pooled = launch(None, phase="pooled", pool_fee_pips=500, tick_spacing=10)
-    (found,) = unseen_venues(CONTRACTS, TOKEN, pooled, STANDARD)
-    assert (found.kind, found.fee_pips, found.tick_spacing) == ("launchpad_pool", 500, 10)
-    assert found.hook == CONTRACTS.launchpad_hook
-    assert unseen_venues(CONTRACTS, TOKEN, pooled, (found,)) == ()
+    (chosen,) = unseen_venues(CONTRACTS, TOKEN, pooled, STANDARD)
+    assert (chosen.kind, chosen.fee_pips, chosen.tick_spacing) == ("launchpad_pool", 500, 10)
+    assert chosen.hook == CONTRACTS.launchpad_hook
+    assert unseen_venues(CONTRACTS, TOKEN, pooled, (chosen,)) == ()
 
 
 @pytest.mark.parametrize("phase", ["swept", "rescued"])

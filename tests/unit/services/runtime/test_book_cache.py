@@ -19,36 +19,36 @@ def opened(wallets: int) -> OpenBook:
     return OpenBook(book, "whole")
 
 
-def there(found: BookCache, *tokens: Address) -> list[bool]:
-    return [found.get(token) is not None for token in tokens]
+def there(cache: BookCache, *tokens: Address) -> list[bool]:
+    return [cache.get(token) is not None for token in tokens]
 
 
 def test_those_that_were_not_asked_for_longest_make_room() -> None:
-    found = BookCache(limits=ReadLimits(max_wallets_of_all=10))
-    found.put(A, opened(4))
-    found.put(B, opened(4))
-    assert found.get(A) is not None
-    found.put(C, opened(2))
-    assert there(found, B, A, C) == [True, True, True]
-    found.put(C, opened(3))
-    assert there(found, A, B, C) == [True, False, True]
+    cache = BookCache(limits=ReadLimits(max_wallets_of_all=10))
+    cache.put(A, opened(4))
+    cache.put(B, opened(4))
+    assert cache.get(A) is not None
+    cache.put(C, opened(2))
+    assert there(cache, B, A, C) == [True, True, True]
+    cache.put(C, opened(3))
+    assert there(cache, A, B, C) == [True, False, True]
 
 
 def test_the_one_that_is_asked_for_stays_however_large() -> None:
-    found = BookCache(limits=ReadLimits(max_wallets_of_all=10))
-    found.put(A, opened(1))
-    found.put(B, opened(11))
-    assert there(found, A, B) == [False, True]
-    found.drop(B)
-    found.drop(B)
-    assert found.get(B) is None
+    cache = BookCache(limits=ReadLimits(max_wallets_of_all=10))
+    cache.put(A, opened(1))
+    cache.put(B, opened(11))
+    assert there(cache, A, B) == [False, True]
+    cache.drop(B)
+    cache.drop(B)
+    assert cache.get(B) is None
 
 
 async def test_one_alone_reads_a_token_on() -> None:
-    found, order = BookCache(), []
+    cache, order = BookCache(), []
 
     async def reads(who: str, token: Address, meanwhile: asyncio.Event) -> None:
-        async with found.alone(token):
+        async with cache.alone(token):
             order.append(who)
             await meanwhile.wait()
 
@@ -59,38 +59,38 @@ async def test_one_alone_reads_a_token_on() -> None:
     assert order == ["first"]
     tasks += [asyncio.create_task(reads("second", A, others)), asyncio.create_task(reads("other", B, others))]
     await tasks[2]
-    assert (order, found.is_locked(A), found.is_locked(B)) == (["first", "other"], True, False)
+    assert (order, cache.is_locked(A), cache.is_locked(B)) == (["first", "other"], True, False)
     first.set()
     await asyncio.gather(*tasks)
-    assert (order, found.is_locked(A)) == (["first", "other", "second"], False)
+    assert (order, cache.is_locked(A)) == (["first", "other", "second"], False)
 
 
 @pytest.mark.parametrize("fault", [ValueError, asyncio.CancelledError])
 async def test_a_fault_leaves_nothing_locked_and_no_place_taken(fault: type[BaseException]) -> None:
-    found = BookCache()
+    cache = BookCache()
 
     async def fails() -> None:
-        async with found.alone(A):
-            with found.take_place():
+        async with cache.alone(A):
+            with cache.take_place():
                 raise fault
 
     for _ in range(MAX_READING + 1):
         with pytest.raises(fault):
             await fails()
-    assert not found.is_locked(A)
-    assert not found._locks
+    assert not cache.is_locked(A)
+    assert not cache._locks
 
 
 def test_there_are_so_many_places() -> None:
-    found = BookCache()
-    taken = [found.take_place() for _ in range(MAX_READING)]
+    cache = BookCache()
+    taken = [cache.take_place() for _ in range(MAX_READING)]
     for place in taken:
         place.__enter__()
-    with pytest.raises(ServiceFull) as full, found.take_place():
+    with pytest.raises(ServiceFull) as full, cache.take_place():
         pass
     assert full.value.code == "holders_busy"
     taken[0].__exit__(None, None, None)
-    with found.take_place():
+    with cache.take_place():
         pass
 
 

@@ -1,4 +1,4 @@
-"""The check's answer: what is told of a launch, a pool's fee, and money of other kinds."""
+"""The check's answer: its parts about a launch, a pool's fee, and quotes other than eth and usdg."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -65,17 +65,17 @@ from unit.domain.launches import (
 
 ODD = OWNER
 RATE = QuoteRate(ODD, 5 * 10**8, (), 8)
-"""Five of it for one eth."""
+"""Five of that quote for one eth."""
 
 
-def answer(found: Evidence) -> Check:
-    return present(found, judge(found, POLICY), POLICY, 1_700_000_000.5)
+def answer(document: Evidence) -> Check:
+    return present(document, judge(document, POLICY), POLICY, 1_700_000_000.5)
 
 
 def launchpad(known: LaunchRecord, *venues: VenueEvidence) -> LaunchpadAnswer:
-    found = answer(launched(known, *(venues or (at(CURVE),)))).launchpad
-    assert found is not None
-    return found
+    part = answer(launched(known, *(venues or (at(CURVE),)))).launchpad
+    assert part is not None
+    return part
 
 
 # --- the launchpad's part -------------------------------------------------------------------------
@@ -87,36 +87,36 @@ def test_a_token_on_its_curve_has_a_launchpads_part() -> None:
 
 
 def test_the_first_seconds_tax_is_of_buys_only() -> None:
-    found = launchpad(launch(state(snipe_bps=618)))
-    assert (found.buy_tax_bps, found.sell_tax_bps) == (718, 100)
+    part = launchpad(launch(state(snipe_bps=618)))
+    assert (part.buy_tax_bps, part.sell_tax_bps) == (718, 100)
     assert launchpad(launch(state(snipe_bps=9950))).buy_tax_bps == 9900
     assert launchpad(launch(state(snipe_bps=618, closed=True))).buy_tax_bps == 100
 
 
 def test_a_graduated_token_is_taxed_by_its_pools_hook() -> None:
     known = launch(None, phase="pooled", creator_tax_bps=500, hook_fee_bps=100)
-    found = launchpad(known, at(LAUNCHPAD_POOL))
-    assert found == LaunchpadAnswer("graduated", None, 600, 600, 500, None)
+    part = launchpad(known, at(LAUNCHPAD_POOL))
+    assert part == LaunchpadAnswer("graduated", None, 600, 600, 500, None)
 
 
 @pytest.mark.parametrize(("phase", "fill"), [("swept", BPS), ("rescued", None)])
 def test_a_closed_launch_has_not_graduated_yet(phase: str, fill: int | None) -> None:
-    found = answer(launched(gone(phase), at(CURVE, no_trade(ABSENT))))
-    assert found.launchpad == LaunchpadAnswer("curve", fill, 100, 100, 0, None)
-    assert (found.venue, found.trade, found.price) == (None, None, None)
-    assert found.verdict.code == "no_pool"
-    assert "curve_closed" in found.flags
+    shown = answer(launched(gone(phase), at(CURVE, no_trade(ABSENT))))
+    assert shown.launchpad == LaunchpadAnswer("curve", fill, 100, 100, 0, None)
+    assert (shown.venue, shown.trade, shown.price) == (None, None, None)
+    assert shown.verdict.code == "no_pool"
+    assert "curve_closed" in shown.flags
 
 
 def test_a_full_curve_that_still_waits_is_a_curve() -> None:
     full = state(closed=True, real_quote_raw=THRESHOLD_RAW)
-    found = launchpad(launch(full), at(CURVE, no_trade(ABSENT)))
-    assert (found.phase, found.curve_fill_bps) == ("curve", BPS)
+    part = launchpad(launch(full), at(CURVE, no_trade(ABSENT)))
+    assert (part.phase, part.curve_fill_bps) == ("curve", BPS)
 
 
 def test_a_curve_whose_state_is_lost_tells_no_fill() -> None:
-    found = launchpad(launch(NODE))
-    assert (found.phase, found.curve_fill_bps) == ("curve", None)
+    part = launchpad(launch(NODE))
+    assert (part.phase, part.curve_fill_bps) == ("curve", None)
 
 
 HALF_TOLD = (
@@ -142,9 +142,9 @@ def test_a_launch_into_a_pool_takes_nothing_and_tells_how_full_it_is(
     changes: dict[str, object], phase: Any, fill: int | None
 ) -> None:
     known = replace(POOL_LAUNCH, **changes)  # type: ignore[arg-type]
-    found = answer(launched(known, venue()))
-    assert found.launchpad == LaunchpadAnswer(phase, fill, 0, 0, 0, None)
-    assert (found.venue, found.trade) == (answer(evidence(venue())).venue, answer(evidence(venue())).trade)
+    shown = answer(launched(known, venue()))
+    assert shown.launchpad == LaunchpadAnswer(phase, fill, 0, 0, 0, None)
+    assert (shown.venue, shown.trade) == (answer(evidence(venue())).venue, answer(evidence(venue())).trade)
 
 
 @pytest.mark.parametrize("known", [None, NODE])
@@ -153,20 +153,20 @@ def test_without_a_launch_there_is_no_launchpads_part(known: Missing | None) -> 
 
 
 def test_a_deployers_record_is_told_where_it_is_known() -> None:
-    found = replace(launched(launch(), at(CURVE)), deployer=DeployerRecord(7, 2, 1, 0, 0))
-    part = answer(found).launchpad
+    document = replace(launched(launch(), at(CURVE)), deployer=DeployerRecord(7, 2, 1, 0, 0))
+    part = answer(document).launchpad
     assert part is not None
     assert part.deployer == DeployerAnswer(OWNER, 7, 2, 1)
-    assert answer(replace(found, launch=None)).launchpad is None
+    assert answer(replace(document, launch=None)).launchpad is None
 
 
 # --- the venue's part -----------------------------------------------------------------------------
 
 
 def fee(where: Venue, known: LaunchRecord | Missing | None = None) -> tuple[float | None, bool]:
-    found = answer(launched(known, at(where))).venue
-    assert found is not None
-    return found.pool_fee_bps, found.dynamic_fee
+    shown_venue = answer(launched(known, at(where))).venue
+    assert shown_venue is not None
+    return shown_venue.pool_fee_bps, shown_venue.dynamic_fee
 
 
 POOLED = launch(None, phase="pooled", creator_tax_bps=250, hook_fee_bps=100)
@@ -196,8 +196,8 @@ def test_what_the_pool_keeps_of_every_swap(
 
 
 def test_a_whole_fee_is_written_without_a_point() -> None:
-    found = answer(evidence(venue()))
-    assert b'"poolFeeBps":30,' in msgspec.json.encode(found)
+    shown = answer(evidence(venue()))
+    assert b'"poolFeeBps":30,' in msgspec.json.encode(shown)
 
 
 def test_a_curve_is_named_by_its_address_and_a_v4_pool_by_its_id() -> None:
@@ -216,16 +216,16 @@ def test_a_curve_is_named_by_its_address_and_a_v4_pool_by_its_id() -> None:
 
 
 def test_every_pool_that_was_found_is_counted() -> None:
-    found = answer(replace(evidence(venue()), pools_found=7)).venue
-    assert found is not None
-    assert found.pools_found == 7
+    shown_venue = answer(replace(evidence(venue()), pools_found=7)).venue
+    assert shown_venue is not None
+    assert shown_venue.pools_found == 7
 
 
 # --- the trade's part -----------------------------------------------------------------------------
 
 
-def paid(where: Venue, found: VenueEvidence | None = None, rates: tuple[QuoteRate, ...] = ()) -> object:
-    whole = replace(evidence(at(where, found)), market=replace(MARKET, rates=rates))
+def paid(where: Venue, trial: VenueEvidence | None = None, rates: tuple[QuoteRate, ...] = ()) -> object:
+    whole = replace(evidence(at(where, trial)), market=replace(MARKET, rates=rates))
     trade = answer(whole).trade
     return trade and trade.paid
 
@@ -274,9 +274,9 @@ def test_the_snipe_tax_is_told_as_the_fees_where_it_is_more(snipe: int, fees: in
 
 @pytest.mark.parametrize("known", [None, launch(NODE), launch(state(snipe_bps=1)), launch(state(fee_bps=99))])
 def test_the_formula_is_silent_where_it_did_not_give_the_buy(known: LaunchRecord | None) -> None:
-    found = answer(launched(known, of_curve(NODE))).trade
-    assert found is not None
-    assert (found.method, found.round_trip_loss_bps) == ("simulated_trade", None)
+    trade = answer(launched(known, of_curve(NODE))).trade
+    assert trade is not None
+    assert (trade.method, trade.round_trip_loss_bps) == ("simulated_trade", None)
 
 
 def test_the_verdict_takes_no_notice_of_the_formula() -> None:
@@ -290,18 +290,18 @@ def test_strangers_names_are_cleaned_and_amounts_are_whole() -> None:
     name = "0x" + ("Bob\u202e\n" + "x" * 100).encode().hex().ljust(512, "0")
     data = f"0x{32:064x}{104 + 3:064x}" + name[2:]
     facts = replace(TOKEN_FACTS, name_data=data, symbol_data=data, owner=OWNER)
-    found = answer(evidence(venue(), facts=facts)).token
-    assert found.name is not None
-    assert found.name.isprintable()
-    assert (len(found.name), len(found.symbol or "")) == (64, 32)
-    assert (found.total_supply, found.owner_renounced) == ("1000000000", False)
+    token = answer(evidence(venue(), facts=facts)).token
+    assert token.name is not None
+    assert token.name.isprintable()
+    assert (len(token.name), len(token.symbol or "")) == (64, 32)
+    assert (token.total_supply, token.owner_renounced) == ("1000000000", False)
 
 
 @pytest.mark.parametrize("admin", [OWNER, BURN_ADDRESS])
 def test_who_can_replace_the_code_is_not_said_to_be_the_owner(admin: Address) -> None:
     facts = replace(TOKEN_FACTS, owner=None, proxy_admin=admin)
-    found = answer(evidence(venue(), facts=facts)).token
-    assert (found.owner, found.owner_renounced) == (None, None)
+    token = answer(evidence(venue(), facts=facts)).token
+    assert (token.owner, token.owner_renounced) == (None, None)
 
 
 def test_an_answer_bears_the_time_it_was_made() -> None:

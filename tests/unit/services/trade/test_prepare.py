@@ -59,16 +59,16 @@ CHECKS = {
 def test_what_is_refused(code: str, check: str) -> None:
     """Refused exactly where it cannot be sold, loses half, a check says danger, or nothing is proven."""
     checked, level = CHECKS[check]
-    came = refusal_code(code, Judgement(Verdict(checked, level, ""), (), None))  # type: ignore[arg-type]
+    code_returned = refusal_code(code, Judgement(Verdict(checked, level, ""), (), None))  # type: ignore[arg-type]
     proven = code in ("ok", "high_loss", "nothing_received", "tx_reverts")
-    assert (came is None) is (proven and level in ("ok", "warn"))
+    assert (code_returned is None) is (proven and level in ("ok", "warn"))
     if code in ("cannot_sell", "heavy_loss"):
-        assert came == code
+        assert code_returned == code
     elif level == "danger":
-        assert came == ("cannot_sell" if checked == "cannot_sell" else "heavy_loss")
-    elif came is not None:
-        assert came == "unproven"
-    assert came is None or LEVELS[came] in ("danger", "unknown")
+        assert code_returned == ("cannot_sell" if checked == "cannot_sell" else "heavy_loss")
+    elif code_returned is not None:
+        assert code_returned == "unproven"
+    assert code_returned is None or LEVELS[code_returned] in ("danger", "unknown")
 
 
 @pytest.mark.parametrize(("lost_between_bps", "refused"), [(0, None), (9000, "heavy_loss")])
@@ -142,10 +142,10 @@ def test_what_a_wallet_holds_and_has_allowed() -> None:
     pairs = pairs_of(CONTRACTS.usdg, (curve,), CONTRACTS)
     assert len(pairs) == 4
     answers = [raw("0x1237"), raw("0x9"), words(5), words(1), words(2), words(3, 77, 1), words(4)]
-    found = read_holdings([*answers], pairs, 0x1237)
-    assert (found.eth_wei, found.asset_raw) == (9, 5)
-    assert [found.allowed[pair][0] for pair in pairs] == [1, 2, 3, 4]
-    assert found.allowed[Pair(CONTRACTS.usdg, CONTRACTS.universal_router, "permit2")] == (3, 77)
+    holdings = read_holdings([*answers], pairs, 0x1237)
+    assert (holdings.eth_wei, holdings.asset_raw) == (9, 5)
+    assert [holdings.allowed[pair][0] for pair in pairs] == [1, 2, 3, 4]
+    assert holdings.allowed[Pair(CONTRACTS.usdg, CONTRACTS.universal_router, "permit2")] == (3, 77)
     with pytest.raises(NodeFault):
         read_holdings([*answers], pairs, 1)
     for lost in (0, 1):
@@ -207,7 +207,7 @@ def builder_with(
 
 
 def spenders(kind: VenueKind, asset: Address) -> list[Pair]:
-    """Whom a trade on such a venue must allow, in order."""
+    """The spenders that a trade on such a venue must allow, in order."""
     if kind == "launchpad_curve":
         return [Pair(asset, CURVE)]
     if kind == "amm_v3":
@@ -221,7 +221,7 @@ def approval_of(call: Call) -> tuple[Pair, int, int | None]:
     if call.data.startswith("0x095ea7b3"):
         return Pair(Address(call.to), Address("0x" + data[0][24:])), int(data[1], 16), None
     assert (call.to, call.data[:10]) == (CONTRACTS.permit2, "0x87517c45")
-    asset, spender = (Address("0x" + one[24:]) for one in data[:2])
+    asset, spender = (Address("0x" + word[24:]) for word in data[:2])
     return Pair(asset, spender, "permit2"), int(data[2], 16), int(data[3], 16)
 
 
@@ -241,13 +241,13 @@ ALLOWANCES = [
 @pytest.mark.parametrize(("kind", "quote"), VENUES)
 def test_every_step_is_there_once_and_exact(side: Side, kind: VenueKind, quote: Quote) -> None:
     """Over every mix of allowances, also ones by Permit2 that end too early."""
-    one = venue(kind, quote)
+    trade_venue = venue(kind, quote)
     builder, place, terms = (
         builder_with(side, {}),
-        VenuePlace(one, BY_KIND[kind]),
+        VenuePlace(trade_venue, BY_KIND[kind]),
         TradeTerms(LEAST, DEADLINE_S),
     )
-    paid = builder.paid_in(one)
+    paid = builder.paid_in(trade_venue)
     needed = [] if paid == ZERO_ADDRESS else spenders(kind, paid)
     ends_early = (AMOUNT, DEADLINE_S - 1)
     for mix in product([*ALLOWANCES, ends_early], repeat=len(needed)):
@@ -295,8 +295,8 @@ def test_what_venues_pay() -> None:
 
 
 def test_the_words_of_the_steps() -> None:
-    one = venue("amm_v4", "usdg")
-    place, terms = VenuePlace(one, BY_KIND["amm_v4"]), TradeTerms(LEAST, DEADLINE_S)
+    trade_venue = venue("amm_v4", "usdg")
+    place, terms = VenuePlace(trade_venue, BY_KIND["amm_v4"]), TradeTerms(LEAST, DEADLINE_S)
     allowed = {Pair(CONTRACTS.usdg, CONTRACTS.universal_router, "permit2"): (AMOUNT, LATE)}
     written = write(builder_with("buy", allowed), place, AMOUNT, terms)
     assert written.already == ("The Universal Router (through Permit2) may already take 12.345678 usdg.",)
@@ -311,8 +311,8 @@ def test_the_words_of_the_steps() -> None:
 
 @pytest.mark.parametrize("quote", ["weth", "usdg"])
 def test_a_sell_by_the_second_route_is_approved_and_told_as_such(quote: Quote) -> None:
-    one, asset = venue("amm_v3", quote), TOKEN
-    place, terms = VenuePlace(one, BY_KIND["amm_v3"]), TradeTerms(LEAST, DEADLINE_S)
+    trade_venue, asset = venue("amm_v3", quote), TOKEN
+    place, terms = VenuePlace(trade_venue, BY_KIND["amm_v3"]), TradeTerms(LEAST, DEADLINE_S)
     at_token, by_permit2 = spenders("amm_v4", asset)
     usual = Pair(asset, CONTRACTS.swap_router02)
     allowed = {usual: (AMOUNT, LATE), at_token: (5, LATE), by_permit2: (AMOUNT, DEADLINE_S - 1)}
@@ -327,8 +327,8 @@ def test_a_sell_by_the_second_route_is_approved_and_told_as_such(quote: Quote) -
     assert written.does[1] == "Allow Permit2 to take exactly 0.000000000012345678 tokens."
     assert " through Permit2 and the Universal Router, for at least " in written.does[-1]
     # The allowance of the usual router says nothing of what this sell leaves.
-    assert watched_of(builder, one).pairs == ()
-    assert watched_of(builder_with("sell", {}), one).pairs == (usual,)
+    assert watched_of(builder, trade_venue).pairs == ()
+    assert watched_of(builder_with("sell", {}), trade_venue).pairs == (usual,)
 
 
 def test_an_input_error_says_what_would_be_right() -> None:

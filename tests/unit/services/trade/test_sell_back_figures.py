@@ -19,8 +19,8 @@ from unit.domain.trades import GRID, grid, ran, received, refused_grid, some_exi
 from unit.venues.network import CONTRACTS
 
 
-def figures_of(one: Exit) -> tuple[str, SellBack]:
-    finding = judge_exit(one, POLICY)
+def figures_of(way_out: Exit) -> tuple[str, SellBack]:
+    finding = judge_exit(way_out, POLICY)
     answer = sell_back(finding, evidence(), CONTRACTS, POLICY)
     assert answer is not None
     return finding.code, answer
@@ -69,7 +69,7 @@ def test_what_sells_only_later_is_shown_at_its_worst() -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "way_out",
     [
         received(way(cells=refused_grid(sliver=sold(60, 100)))),
         received(way(cells=grid(60), impact_bps=700), paid_known=False),
@@ -77,8 +77,8 @@ def test_what_sells_only_later_is_shown_at_its_worst() -> None:
     ],
     ids=["cannot_sell", "no_route", "unproven"],
 )
-def test_a_code_that_no_loss_decides_has_none(one: Exit) -> None:
-    code, answer = figures_of(one)
+def test_a_code_that_no_loss_decides_has_none(way_out: Exit) -> None:
+    code, answer = figures_of(way_out)
     assert code in ("cannot_sell", "no_route", "unproven")
     assert (answer.round_trip_loss_bps, answer.price_impact_bps, answer.later_loss_bps) == (None, None, None)
 
@@ -95,11 +95,11 @@ def test_what_was_taken_beyond_the_request_is_not_shown_as_sold() -> None:
 
 def test_where_too_little_sells_the_largest_part_is_shown() -> None:
     parts = refused_grid(full=sold(60, 300, BPS), full_again=sold(60, 200, BPS), sliver=sold(60, 100))
-    one = received(way(cells=(*parts, pieces_cell(sold(60, 1500)))))
-    code, answer = figures_of(one)
+    way_out = received(way(cells=(*parts, pieces_cell(sold(60, 1500)))))
+    code, answer = figures_of(way_out)
     assert (code, answer.share_bps) == ("cannot_sell", 1500)
     assert answer.back is not None
-    outcome = judge_trade(ran(), (judge_exit(one, POLICY),), WalletChanges(True, True), POLICY)
+    outcome = judge_trade(ran(), (judge_exit(way_out, POLICY),), WalletChanges(True, True), POLICY)
     assert "at most 15.00 %" in sentence(outcome, ran(), None, POLICY)
     code, answer = figures_of(received(way(cells=parts)))
     # Of two environments the one that sold less.
@@ -120,15 +120,15 @@ def test_in_pieces_no_later_loss_is_known() -> None:
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)
 @given(seed=Seeds)
 def test_a_figure_of_the_answer_decided_the_code(seed: int) -> None:
-    one = some_exit(Random(seed), 2, 1)
-    finding = judge_exit(one, POLICY)
+    way_out = some_exit(Random(seed), 2, 1)
+    finding = judge_exit(way_out, POLICY)
     assume(finding.loss_bps is not None and finding.code in ("ok", "high_loss", "heavy_loss"))
     assert finding.venue is not None
     # Of two environments that differ in both, the smaller share counts with the larger loss.
     outcomes = {cell.probe: cell.outcome for cell in finding.venue.cells}
     straight = (outcomes[GRID["full"]], outcomes[GRID["full_again"]])
     assume(straight[0] == straight[1])
-    _, answer = figures_of(one)
+    _, answer = figures_of(way_out)
     assert answer.round_trip_loss_bps is not None
     lost_bps, probe = answer.round_trip_loss_bps, (finding.shown_sell(POLICY) or (None,))[0]
     assert probe is not None

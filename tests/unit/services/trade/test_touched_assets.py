@@ -1,4 +1,4 @@
-"""Where to look for what a wallet's calls move and allow."""
+"""The assets and allowances at which a simulation of a wallet's calls looks."""
 
 import pytest
 from hypothesis import given, settings
@@ -60,49 +60,49 @@ def test_short_calldata_has_no_words(data: str) -> None:
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
 @given(data=st.binary(max_size=400))
 def test_any_calldata_is_read(data: bytes) -> None:
-    one = Call(A, "0x" + data.hex())
-    found = list_assets((one,), CONTRACTS, listed(*V3))
-    assert len(found.watched.tokens) <= MAX_AT_FIRST
-    assert all(int(word, 16) >= 2**64 for word in address_words(one.data))
+    any_call = Call(A, "0x" + data.hex())
+    assets = list_assets((any_call,), CONTRACTS, listed(*V3))
+    assert len(assets.watched.tokens) <= MAX_AT_FIRST
+    assert all(int(word, 16) >= 2**64 for word in address_words(any_call.data))
 
 
 # --- the first look ----------------------------------------------------------------------------------
 
 
 def test_money_targets_and_words_are_looked_at() -> None:
-    found = list_assets((call(A, B, 7), call(C, D)), CONTRACTS, NOWHERE)
-    assert found.watched.tokens == (*MONEY, A, C, B, D)
-    assert not found.overlooked
+    assets = list_assets((call(A, B, 7), call(C, D)), CONTRACTS, NOWHERE)
+    assert assets.watched.tokens == (*MONEY, A, C, B, D)
+    assert not assets.overlooked
 
 
 def test_who_is_called_may_be_the_token_and_a_word_the_spender() -> None:
-    found = list_assets((call(A, B),), CONTRACTS, NOWHERE)
-    assert Pair(A, B) in found.watched.pairs
+    assets = list_assets((call(A, B),), CONTRACTS, NOWHERE)
+    assert Pair(A, B) in assets.watched.pairs
 
 
 def test_an_approval_for_all_is_looked_at_as_such() -> None:
-    found = list_assets((call(A, B, 1, head=erc20.SET_APPROVAL_FOR_ALL),), CONTRACTS, NOWHERE)
-    assert found.watched.pairs == (Pair(A, B, "all"),)
+    assets = list_assets((call(A, B, 1, head=erc20.SET_APPROVAL_FOR_ALL),), CONTRACTS, NOWHERE)
+    assert assets.watched.pairs == (Pair(A, B, "all"),)
 
 
 def test_an_approval_by_permit2_is_looked_at_as_such() -> None:
-    one = call(CONTRACTS.permit2, A, B, 10**18, 2**48 - 1, head=permit2.APPROVE)
-    found = list_assets((one,), CONTRACTS, NOWHERE)
-    assert found.watched.pairs == (Pair(A, B, "permit2"),)
-    assert {A, B} <= set(found.watched.tokens)
+    approval = call(CONTRACTS.permit2, A, B, 10**18, 2**48 - 1, head=permit2.APPROVE)
+    assets = list_assets((approval,), CONTRACTS, NOWHERE)
+    assert assets.watched.pairs == (Pair(A, B, "permit2"),)
+    assert {A, B} <= set(assets.watched.tokens)
 
 
 def test_one_address_is_looked_at_once() -> None:
-    found = list_assets((call(A, A, A), call(A, A)), CONTRACTS, NOWHERE)
-    assert found.watched.tokens == (*MONEY, A)
-    assert found.watched.pairs == (Pair(A, A),)
+    assets = list_assets((call(A, A, A), call(A, A)), CONTRACTS, NOWHERE)
+    assert assets.watched.tokens == (*MONEY, A)
+    assert assets.watched.pairs == (Pair(A, A),)
 
 
 def test_what_a_node_can_read_at_once_is_bounded_and_what_is_left_is_said() -> None:
-    found = list_assets((call(A, *many(100)),), CONTRACTS, NOWHERE)
-    assert len(found.watched.tokens) == MAX_AT_FIRST
-    assert len(found.watched.pairs) == MAX_AT_FIRST
-    assert found.overlooked
+    assets = list_assets((call(A, *many(100)),), CONTRACTS, NOWHERE)
+    assert len(assets.watched.tokens) == MAX_AT_FIRST
+    assert len(assets.watched.pairs) == MAX_AT_FIRST
+    assert assets.overlooked
     exact = list_assets((call(A, *many(21)),), CONTRACTS, NOWHERE)
     assert not exact.overlooked
 
@@ -164,7 +164,7 @@ def test_what_was_left_over_is_looked_at_behind_what_the_run_tells() -> None:
 def test_too_much_is_overlooked_and_said() -> None:
     first = list_assets((call(A, B),), CONTRACTS, NOWHERE)
     assert widen_assets(first, tuple(many(MAX_IN_ALL)), ()).overlooked
-    pairs = tuple(Pair(one, A) for one in many(MAX_IN_ALL))
+    pairs = tuple(Pair(token, A) for token in many(MAX_IN_ALL))
     assert widen_assets(first, (), pairs).overlooked
     assert not widen_assets(first, tuple(many(MAX_IN_ALL - 4)), ()).overlooked
 
