@@ -24,7 +24,13 @@ from support.told_blocks import Chain, MadeUp, bought, launched, sent, sold
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
 
-VERDICTS = (("ok", "ok"), ("cannot_sell", "danger"), ("unproven", "unknown"), ("heavy_fees", "danger"))
+VERDICTS = (
+    ("ok", "ok"),
+    ("ok", "warn"),
+    ("cannot_sell", "danger"),
+    ("unproven", "unknown"),
+    ("heavy_fees", "danger"),
+)
 SPANS_S = (1, 30, WINDOW_S, 50_000)
 FAIRNESSES = (FAIRNESS, Fairness(young_s=0), Fairness(young_s=1, most_funded=1), Fairness(300, 1, 0))
 """For chains of four wallets."""
@@ -105,6 +111,10 @@ def obvious_flows(facts: MovingTables, window: tuple[int, int], least_buyers: in
         checks = [one for one in facts.evidence if as_address(one["token"]) == facts.address[token_id]]
         deep = [one for one in checks if one["deep"]]
         decided = [one for one in deep if one["verdict_level"] != "unknown" and one["holders"] > 0]
+        tested = [one for one in decided if one["verdict_level"] in ("ok", "danger")]
+        if tested and max(tested, key=lambda one: one["id"])["verdict_code"] == "cannot_sell":
+            # A warning lifts no trap.
+            decided = tested
         found[token_id] = MoneyFlow(
             token_id,
             facts.address[token_id],
