@@ -119,13 +119,13 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
         )
     )
 
-    def decided(token: Address) -> CheckedLevel | None:
+    def find_decided(token: Address) -> CheckedLevel | None:
         # A warning lifts no trap: some holders can sell, and others perhaps still not.
         tested = checks.get((token, "tested"))
         return tested if tested is not None and tested.code == TRAP else checks.get((token, "decided"))
 
     return {
-        token: TokenChecks(checks.get((token, "newest")), decided(token), checks.get((token, "deep")))
+        token: TokenChecks(checks.get((token, "newest")), find_decided(token), checks.get((token, "deep")))
         for token in tokens
     }
 
