@@ -17,9 +17,10 @@ class Guard:
     """Every threshold of the bag guard.
 
     ``sold_ppm``: of the supply; each time the deployer's total sales pass another multiple of it, holders are
-    alerted, so that many small sales alert as often as one large one. ``drained_ppm``: of a pool's liquidity,
-    in one transaction; ``drained_wei``: the value that alerts where the share is unknown;
-    ``least_drained_wei``: a lower value never alerts, whatever its share. ``pool_money_ppm``: of the money in
+    alerted, so that many small sales alert as often as one large one. ``drained_ppm``: of a pool's liquidity;
+    each time what a wallet took out of it within a day passes another multiple of it; ``drained_wei``: the
+    same of the value, where the share is unknown; ``least_drained_wei``: a lower value never alerts, whatever
+    its share. ``pool_money_ppm``: of the money in
     a token's pools; a pool with this share matters even if it is not traded in. ``given_ppm``: of the supply;
     a wallet that never bought a token counts as a holder only from this share on, because anyone can send
     tokens to anyone. ``most_held``, ``most_given``: tokens of one wallet that are guarded by checks: the
@@ -63,14 +64,23 @@ def sells_much(before_raw: int, sold_raw: int, supply_raw: int | None, guard: Gu
     return (before_raw + sold_raw) // part > before_raw // part
 
 
-def drains_much(draining: Happening, guard: Guard = GUARD) -> bool:
-    """Whether enough left a pool to alert its token's holders, if the pool matters."""
-    share_ppm, drained_wei = draining.share_ppm(), draining.eth_wei
-    if drained_wei is not None and drained_wei < guard.least_drained_wei:
+def drains_much(draining: Happening, before_raw: int = 0, guard: Guard = GUARD) -> bool:
+    """Whether enough left a pool to alert its token's holders, if the pool matters. ``before_raw``: what the
+    same wallet took out of it within a day before, in units of the part: many small removals alert as often
+    as one large one."""
+    part_raw, whole_raw, drained_wei = draining.part_raw, draining.whole_raw, draining.eth_wei
+    total_wei = drained_wei
+    if drained_wei is not None and part_raw:
+        # At the price of this removal.
+        total_wei = drained_wei * (before_raw + part_raw) // part_raw
+    if total_wei is not None and total_wei < guard.least_drained_wei:
         return False
-    if share_ppm is not None:
-        return share_ppm >= guard.drained_ppm
-    return drained_wei is not None and drained_wei >= guard.drained_wei
+    if draining.share_ppm() is not None and part_raw is not None and whole_raw is not None:
+        step_raw = max(1, -(-(whole_raw + before_raw) * guard.drained_ppm // _PPM))
+        return (before_raw + part_raw) // step_raw > before_raw // step_raw
+    if drained_wei is None or total_wei is None:
+        return False
+    return total_wei // guard.drained_wei > (total_wei - drained_wei) // guard.drained_wei
 
 
 class PoolMoney(NamedTuple):

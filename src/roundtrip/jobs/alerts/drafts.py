@@ -110,7 +110,8 @@ async def holders_to_alert(
 ) -> dict[int, list[AlertSource]]:
     """The holders to alert of each happening, by its index in ``happenings``; an entry is never empty. An
     account is not alerted of its own actions."""
-    candidates = sorted({*await _large_sales(connection, happenings), *_large_drains(happenings)})
+    large = await _large_sales(connection, happenings), await _large_drains(connection, happenings)
+    candidates = sorted({i for indexes in large for i in indexes})
     alerted: dict[int, list[AlertSource]] = {}
     holders_of_each = await bags.holders(connection, [happenings[i] for i in candidates])
     for i, holders in zip(candidates, holders_of_each, strict=True):
@@ -149,10 +150,12 @@ async def _large_sales(connection: Connection, happenings: Sequence[Happening]) 
     return large
 
 
-def _large_drains(happenings: Sequence[Happening]) -> list[int]:
-    return [
-        i for i, happening in enumerate(happenings) if happening.verb == "draining" and drains_much(happening)
-    ]
+async def _large_drains(connection: Connection, happenings: Sequence[Happening]) -> list[int]:
+    drains = [i for i, happening in enumerate(happenings) if happening.verb == "draining"]
+    if not drains:
+        return []
+    before_raw = await bags.read_drained_before(connection, [happenings[i] for i in drains])
+    return [i for i, raw in zip(drains, before_raw, strict=True) if drains_much(happenings[i], raw)]
 
 
 def _is_alerted(holder: BagHolder, happening: Happening) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric, TxHash
+from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, KnownVerdict, StoredLevel
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_values
@@ -75,6 +76,39 @@ async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -
     for nth, sold_raw in rows:
         totals[nth - 1] = sold_raw
     return totals
+
+
+DRAINED_WITHIN_S = 86_400
+_DRAINED_BEFORE = f"""
+SELECT given.nth, greatest(0, -sum(
+    earlier.liquidity_delta * least(earlier.tick_upper - earlier.tick_lower, {NARROW_TICKS})
+))::text AS before_raw
+FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY AS given (at_s, block_number, log_index, nth)
+JOIN facts.liquidity AS own ON own.at_s = given.at_s AND own.block_number = given.block_number
+    AND own.log_index = given.log_index
+JOIN facts.liquidity AS earlier ON earlier.pool_id = own.pool_id AND earlier.sender_id = own.sender_id
+    AND earlier.at_s BETWEEN own.at_s - {DRAINED_WITHIN_S} AND own.at_s AND earlier.tx_hash <> own.tx_hash
+    AND (earlier.block_number, earlier.log_index) < (own.block_number, own.log_index)
+GROUP BY given.nth
+"""  # noqa: S608
+
+
+async def read_drained_before(connection: Connection, drains: Sequence[Happening]) -> list[int]:
+    """For each removal, what its wallet took out of the same pool within ``DRAINED_WITHIN_S`` before it, less
+    what it put in, by the width of the ranges as in ``happening_moves.drains``."""
+    before_raw = [0] * len(drains)
+    spots = [drain.spot for drain in drains]
+    rows = await fetch(
+        connection,
+        tuple[int, Numeric],
+        _DRAINED_BEFORE,
+        [spot.at_s for spot in spots],
+        [spot.block_number for spot in spots],
+        [spot.log_index for spot in spots],
+    )
+    for nth, raw in rows:
+        before_raw[nth - 1] = raw
+    return before_raw
 
 
 _LARGE_RAW = LAUNCHED_RAW * GUARD.given_ppm // PPM

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.domain.watch.bag_guard import (
     GUARD,
@@ -20,6 +21,7 @@ from roundtrip.domain.watch.bag_guard import (
     VerdictTurn,
     apply_checks,
     choose_checks,
+    drains_much,
     find_bought,
     find_newcomers,
     guard_source_id,
@@ -30,6 +32,7 @@ from roundtrip.domain.watch.bag_guard import (
     pool_matters,
     sells_much,
 )
+from roundtrip.domain.watch.rules import Happening
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR_S = GUARD.recovery_wait_s
@@ -79,6 +82,40 @@ def test_however_he_parts_his_sale_every_thousandth_is_told(parts: list[int]) ->
 def test_where_the_supply_is_not_known_every_sale_is_told() -> None:
     assert sells_much(10, 1, None)
     assert not sells_much(10, 0, 0)
+
+
+def removal(part_raw: int | None, whole_raw: int | None, wei: int | None) -> Happening:
+    spot = Spot(1, 1, 1, TxHash("0x" + "dd" * 32))
+    who, token = (Address(f"0x{number:040x}") for number in (1, 2))
+    return Happening("draining", spot, who, token, wei, None, part_raw, whole_raw)
+
+
+@pytest.mark.parametrize(("slice_bps", "alerts"), [(490, 19), (100, 19), (1000, 16), (9900, 1)])
+def test_many_small_removals_alert_as_often_as_they_pass_a_twentieth(slice_bps: int, alerts: int) -> None:
+    """A pool of ten eth, of which 99 % leave; each slice is a share of what is left."""
+    left_raw, before_raw, told = 10**19, 0, 0
+    while left_raw > 10**17:
+        part_raw = left_raw * slice_bps // 10_000
+        told += drains_much(removal(part_raw, left_raw, part_raw), before_raw)
+        left_raw, before_raw = left_raw - part_raw, before_raw + part_raw
+    assert told == alerts
+
+
+def test_where_the_share_is_not_known_another_eth_alerts() -> None:
+    half = removal(500, None, GUARD.drained_wei // 2)
+    assert [drains_much(half, before_raw) for before_raw in (0, 500, 1000, 1500)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert not drains_much(removal(None, None, None), 10**30)
+
+
+def test_little_money_alerts_nobody_however_it_is_parted() -> None:
+    least_wei = GUARD.least_drained_wei
+    assert not drains_much(removal(60, 100, least_wei // 2 - 1), 60)
+    assert drains_much(removal(60, 100, least_wei // 2), 60)
 
 
 def test_one_check_is_not_believed_and_a_second_one_after_ten_seconds_is() -> None:
