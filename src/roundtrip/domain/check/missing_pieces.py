@@ -78,7 +78,8 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
     if facts.code_bytes == 0:
         return frozenset(codes)
     answers = (facts.balance_answers, facts.total_supply_raw)
-    if any(isinstance(answer, Missing) or answer in (None, False) for answer in answers):
+    # Not ``in (None, False)``: a supply of 0 is an answer, and equals False.
+    if any(isinstance(answer, Missing) or answer is None or answer is False for answer in answers):
         codes.add("not_a_token")
     if not facts.balance_answers or facts.total_supply_raw is None:
         return frozenset(codes)

@@ -242,6 +242,13 @@ def test_a_lost_fact_that_no_code_reads_leaves_the_verdict_proven(name: str) -> 
     assert code(evidence(venue(), facts=facts)) == "ok"
 
 
+@pytest.mark.parametrize("supply_raw", [0, 10**24])
+def test_a_supply_of_nothing_is_an_answer(supply_raw: int) -> None:
+    """Else a gap that decides nothing would hide the trap of a token that reports no supply."""
+    facts = replace(TOKEN_FACTS, total_supply_raw=supply_raw)
+    assert code(evidence(venue(refused_cells(fees=NODE)), facts=facts)) == "cannot_sell"
+
+
 def test_nothing_else_matters_where_there_is_no_code() -> None:
     facts = replace(TOKEN_FACTS, code_bytes=0, balance_answers=NODE, total_supply_raw=NODE)
     assert code(evidence(venue(cells(hour=NODE)), facts=facts)) == "no_contract"
