@@ -126,8 +126,8 @@ COMMANDS = MappingProxyType(
         ),
         "verify-trade": CommandEntry(
             "verify_trade", "verify_trade", _VERIFIER,
-            "Verifies a prepared trade from its own bytes, without the service; exit 0: all of it holds, also "
-            "a refusal of the trade, 1: do not sign, 2: not read or not verified.",
+            "Verifies a prepared trade from its own bytes, without the service; exit 0: all of it holds, "
+            "also a refusal of the trade, 1: do not sign, 2: not read or not verified.",
         ),
         "publish": CommandEntry(
             "", "", _DEVELOPMENT,

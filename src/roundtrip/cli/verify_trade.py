@@ -15,7 +15,8 @@ from roundtrip.domain.base.errors import CannotRun
 def verify_trade(
     file: Annotated[Path, typer.Argument(help="The answer of POST /v1/prepare/buy or /v1/prepare/sell.")],
     network: Annotated[
-        Path | None, typer.Option(help="A file with the contracts to trust. Default: devnet.json in ROUNDTRIP_VAR (var).")
+        Path | None,
+        typer.Option(help="A file with the contracts to trust. Default: devnet.json in ROUNDTRIP_VAR (var)."),
     ] = None,
     wallet: Annotated[str | None, typer.Option("--from", help="The wallet that you asked for.")] = None,
     token: Annotated[str | None, typer.Option(help="The token that you asked for.")] = None,
