@@ -44,7 +44,7 @@ def serve(
         if process_count > 1:
             run(_serve_in_processes(process_count, settings, listening, with_jobs))
         else:
-            run(_serve(settings, network, listening, with_jobs, shares_socket=descriptor is not None))
+            run(_serve(settings, network, listening, with_jobs, takes_turns=descriptor is not None))
 
 
 async def _serve_in_processes(
@@ -74,7 +74,7 @@ def _ready_line(listening: socket.socket) -> str:
 
 
 async def _serve(
-    settings: Settings, network: Network, listening: socket.socket, with_jobs: bool, shares_socket: bool
+    settings: Settings, network: Network, listening: socket.socket, with_jobs: bool, takes_turns: bool
 ) -> None:
     context_args = (settings, build.node_urls(settings, network), network.contracts)
     async with contextlib.AsyncExitStack() as stack:
@@ -95,6 +95,6 @@ async def _serve(
             settings.most_connections,
             settings.trusted_proxies,
             lambda: print(_ready_line(listening), flush=True),
-            takes_turns=shares_socket,
+            takes_turns=takes_turns,
             measures=ctx.measures,
         ).serve(sockets=[listening])

@@ -1,4 +1,4 @@
-"""Hello, keys in the address, and requests that are out of order."""
+"""The greeting, keys in the address, and requests that the protocol refuses."""
 
 import json
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ from support.counting import Counts as Ledger
 from support.counting import Wall, account, hashed, key_of
 from support.serving import served
 
-LIVE, DEAD, BROKEN = key_of("live"), key_of("dead"), key_of("broken")
+LIVE, UNKNOWN, BROKEN = key_of("live"), key_of("unknown"), key_of("broken")
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 JSON = {"content-type": "application/json"}
 
@@ -80,21 +80,21 @@ async def test_a_live_key_in_the_address_is_the_callers(
 
 
 @pytest.mark.parametrize("message", [LIST, call("0x12"), {"jsonrpc": "2.0", "method": "notifications/x"}, []])
-async def test_a_dead_key_in_the_address_is_refused_before_anything_is_read(
+async def test_an_unknown_key_in_the_address_is_refused_before_anything_is_read(
     keyed_url: str, ctx: Context, session: aiohttp.ClientSession, message: object
 ) -> None:
-    async with session.post(f"{keyed_url}/mcp/{DEAD}", json=message) as response:
+    async with session.post(f"{keyed_url}/mcp/{UNKNOWN}", json=message) as response:
         assert response.status == 401
         assert "www-authenticate" not in response.headers
         body = await response.json()
     assert body == {"error": {"code": "bad_key", "message": body["error"]["message"]}}
-    assert DEAD not in json.dumps(body)
+    assert UNKNOWN not in json.dumps(body)
     counts = {(what, *labels): count for what, labels, count in ctx.measures.counts() if count}
     assert counts["requests", "mcp", "refused"] == counts["errors", "mcp", "bad_key"] == 1
 
 
-async def test_two_keys_are_one_too_many(keyed_url: str, session: aiohttp.ClientSession) -> None:
-    for headers, status in (({"x-api-key": DEAD}, 401), ({"authorization": f"Bearer {LIVE}"}, 200)):
+async def test_two_different_keys_are_refused(keyed_url: str, session: aiohttp.ClientSession) -> None:
+    for headers, status in (({"x-api-key": UNKNOWN}, 401), ({"authorization": f"Bearer {LIVE}"}, 200)):
         async with session.post(f"{keyed_url}/mcp/{LIVE}", json=LIST, headers=headers) as response:
             assert response.status == status
 
@@ -103,7 +103,7 @@ async def test_two_keys_are_one_too_many(keyed_url: str, session: aiohttp.Client
     ("method", "path", "status"),
     [
         ("GET", f"/mcp/{LIVE}", 405),
-        ("DELETE", f"/mcp/{DEAD}", 405),
+        ("DELETE", f"/mcp/{UNKNOWN}", 405),
         ("POST", f"/mcp/{LIVE}/", 404),
         ("POST", "/mcp/", 404),
         ("POST", f"/mcp/{LIVE}/more", 404),
@@ -123,8 +123,10 @@ async def test_no_answer_and_no_log_has_the_key(
             assert response.status == status
             body = await response.json()
     assert body.keys() == {"error"}
-    for key in (LIVE, DEAD, BROKEN):
-        assert key not in repr((logged, [one.getMessage() for one in caplog.records], caplog.text, body))
+    for key in (LIVE, UNKNOWN, BROKEN):
+        assert key not in repr(
+            (logged, [record.getMessage() for record in caplog.records], caplog.text, body)
+        )
 
 
 async def test_hello_tells_what_this_is_and_the_rules(base_url: str, session: aiohttp.ClientSession) -> None:
@@ -139,6 +141,7 @@ async def test_hello_tells_what_this_is_and_the_rules(base_url: str, session: ai
 async def test_the_listing_is_under_sixty_kilobytes(base_url: str, session: aiohttp.ClientSession) -> None:
     async with session.post(f"{base_url}/mcp", json=LIST) as response:
         body = await response.read()
+    # Our own limit.
     assert len(body) < 60_000
 
 
@@ -146,7 +149,8 @@ async def test_annotations_follow_from_the_row(base_url: str, session: aiohttp.C
     async with session.post(f"{base_url}/mcp", json=LIST) as response:
         listed = (await response.json())["result"]["tools"]
     for tool, row in zip(listed, tools(), strict=True):
-        # What equals the protocol's default is left out; the last two hints mean nothing for a reader.
+        # What equals the protocol's default is left out. The destructive and the idempotent hint mean
+        # nothing for a tool that only reads.
         hints = {
             "readOnlyHint": False,
             "destructiveHint": True,
@@ -160,6 +164,7 @@ async def test_annotations_follow_from_the_row(base_url: str, session: aiohttp.C
             assert hints["destructiveHint"] is row.destroys
             assert hints["idempotentHint"] is row.repeatable
         assert row.writes or not (row.destroys or row.repeatable)
+        # Our own limit: at most six sentences.
         assert tool["description"].count(". ") < 6
 
 
@@ -175,7 +180,7 @@ async def test_annotations_follow_from_the_row(base_url: str, session: aiohttp.C
         ({**LIST, "method": "tools/call", "params": {"name": 5}}, 200, -32602),
     ],
 )
-async def test_what_the_protocol_does_not_take_is_an_error_of_it(
+async def test_a_bad_message_is_a_json_rpc_error(
     base_url: str, session: aiohttp.ClientSession, message: object, status: int, code: int
 ) -> None:
     async with session.post(f"{base_url}/mcp", json=message) as response:
@@ -183,7 +188,7 @@ async def test_what_the_protocol_does_not_take_is_an_error_of_it(
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""])
-async def test_a_request_says_that_it_is_json(
+async def test_another_content_type_is_refused(
     base_url: str, session: aiohttp.ClientSession, kind: str
 ) -> None:
     headers = {"content-type": kind}

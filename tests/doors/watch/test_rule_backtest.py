@@ -45,14 +45,14 @@ class Tape:
     span: tuple[int, IndexedBlock] | None = None
     waits_for: str | None = None
     """A table that it reads for ever, which somebody may have locked."""
-    limit: str = ""
-    """Of each of its statements."""
+    statement_timeout: str = ""
+    """The limit of each of its statements, as PostgreSQL shows it."""
 
     async def replayed(
         self, connection: Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
     ) -> ReplayResult:
         self.watch, self.span = watch, (after_s, to)
-        self.limit = await connection.fetchval("SHOW statement_timeout")
+        self.statement_timeout = await connection.fetchval("SHOW statement_timeout")
         while self.waits_for:
             await connection.execute(f"SELECT FROM {self.waits_for} LIMIT 1")
         return ReplayResult(self.hits, self.at_least, self.last)
@@ -74,13 +74,13 @@ def hit(number: int, token: str, **more: Any) -> Happening:
     return Happening(**{**given, **more})
 
 
-async def place(me: Caller) -> IndexedBlock:
+async def indexed_head(me: Caller) -> IndexedBlock:
     [row] = await me.ctx.pool.fetch("SELECT number, at_s FROM facts.cursor")
     return IndexedBlock(row["number"], row["at_s"])
 
 
 async def test_nothing_would_have_hit(me: Caller, tape: Tape) -> None:
-    to = await place(me)
+    to = await indexed_head(me)
     assert await me.ask("test_rule", rule="ANY buying over 1.0 eth") == {
         "text": "This rule would not have hit within the last seven days. It hits when any wallet buys a "
         "token for more than 1 eth. No rule was set.",
@@ -151,7 +151,7 @@ async def test_whom_the_replay_is_about(me: Caller, tape: Tape) -> None:
 
 
 async def test_a_chain_that_is_followed_for_less_than_seven_days(me: Caller, tape: Tape) -> None:
-    to = await place(me)
+    to = await indexed_head(me)
     [(start, after_s)] = await me.ctx.pool.fetch(
         "SELECT number, at_s FROM facts.block WHERE at_s > $1 ORDER BY number LIMIT 1", to.at_s - INBOX_S // 2
     )
@@ -175,11 +175,10 @@ async def test_a_token_that_is_not_known_is_no_fault(me: Caller, tape: Tape) -> 
     assert f"We have no record of {STRANGER} yet: check that the address is right." in answer["text"]
 
 
-@pytest.mark.parametrize("locked", [True, False])
-async def test_what_takes_too_long_is_busy(
+@pytest.mark.parametrize("locked", [True, False], ids=["one slow statement", "many quick ones"])
+async def test_a_replay_that_takes_too_long_is_busy(
     me: Caller, tape: Tape, monkeypatch: pytest.MonkeyPatch, locked: bool
 ) -> None:
-    """In one statement, or in many that are each quick."""
     monkeypatch.setattr(rule_backtest, "LONGEST_S", 0.05)
     tape.waits_for = "jobs.job"
     async with asyncio.timeout(20), me.ctx.pool.acquire() as connection, connection.transaction():
@@ -189,9 +188,9 @@ async def test_what_takes_too_long_is_busy(
     assert error.startswith("busy: Replaying seven days of this rule takes too long now. Retry in 30 s, ")
 
 
-async def test_its_statements_end_though_nobody_waits_for_them(me: Caller, tape: Tape) -> None:
+async def test_its_statements_have_a_timeout(me: Caller, tape: Tape) -> None:
     await me.ask("test_rule", rule="any buying")
-    assert tape.limit == "8s"
+    assert tape.statement_timeout == "8s"
     # Of that transaction and of no other.
     async with me.ctx.pool.acquire() as connection:
         assert await connection.fetchval("SHOW statement_timeout") == "0"
@@ -224,7 +223,7 @@ async def test_without_an_index_it_is_busy(me: Caller, tape: Tape) -> None:
     ],
 )
 async def test_what_the_local_chain_has_is_told(me: Caller, rule: str, counted: str) -> None:
-    to = await place(me)
+    to = await indexed_head(me)
     answer = await me.ask("test_rule", rule=rule)
     assert answer["hits"] == await me.ctx.pool.fetchval(counted, to.at_s - INBOX_S)
     assert answer["hits"] > 0
@@ -238,7 +237,7 @@ async def test_a_followed_wallets_buys_are_its_own(me: Caller) -> None:
     [trader] = await me.ctx.pool.fetch(
         "SELECT address.address, count(*) FROM facts.trade JOIN facts.address ON address.id = trader_id"
         " WHERE buys AND at_s > $1 GROUP BY address.address ORDER BY count(*) LIMIT 1",
-        (await place(me)).at_s - INBOX_S,
+        (await indexed_head(me)).at_s - INBOX_S,
     )
     wallet = "0x" + trader["address"].hex()
     assert (await me.ask("test_rule", rule="follow buying"))["hits"] == 0

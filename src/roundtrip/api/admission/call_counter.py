@@ -29,18 +29,21 @@ from .minute_limits import MAX_LOADED, WINDOW_MS
 log = structlog.get_logger(__name__)
 
 _MAX_UNWRITTEN = 50_000
-"""Refunds, and calls of the minute, that wait for a database that is away."""
+"""Refunds, and calls of the minute, that wait for a database that is away. Beyond it the oldest refund is
+dropped, and further calls are not written for the minute limits."""
 WRITE_S = 0.1
 """How late calls of a lease are written."""
 PROOF_S = 0.25
-"""For so long after a statement a key that was live is taken for live: a revocation takes effect after it."""
+"""For so long after a statement a key that was live is taken for live: a revocation in another process takes
+effect after it."""
 AWAY_PROOF_S = 10.0
 """The same while the database is away."""
 _FORGET_S = 0.5
 _FORGET_EVERY_MS = 1_000
 """How long deleting old calls may take, and how often it is done."""
 _NEVER_WRITABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
-"""Rows that the database refuses once it refuses always; they must not keep others from being counted."""
+"""Errors of the rows themselves: a repeat would fail again. Such rows are dropped, so that they keep
+no others from being counted."""
 
 RecentCalls = list[tuple[str, int, int]]
 """Caller, when (ms since 1970), how many; the oldest first."""
@@ -64,7 +67,7 @@ class CallStore(Protocol):
 
 @dataclass(slots=True)
 class DatabaseCalls:
-    """Counts in PostgreSQL, over a connection that nothing else uses: every call waits for it."""
+    """Counts in PostgreSQL, over a connection that nothing else uses: calls without a lease wait for it."""
 
     pool: asyncpg.Pool
     connection: DedicatedConnection = field(init=False)
@@ -112,7 +115,7 @@ class _WaitingCall:
     """A call of the next flush, and the result that its caller waits for; None: its key is not live."""
 
     call: CountedCall
-    live_key: "asyncio.Future[LiveKey | None]"
+    result: "asyncio.Future[LiveKey | None]"
 
 
 @dataclass(slots=True)
@@ -122,7 +125,7 @@ class _LeaseWaiter:
 
     call: CountedCall
     account_id: int
-    live_key: "asyncio.Future[LiveKey | None]"
+    result: "asyncio.Future[LiveKey | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,8 @@ class CallCounter(BatchWriter):
 
     An account that calls often has a lease: its calls are made from memory while the key was live a moment
     ago, and written up to ``WRITE_S`` later. All other calls wait for a statement. While the store is away,
-    what is leased may be spent; then callers are refused, since no key can be looked up.
+    what is leased may be spent for ``AWAY_PROOF_S`` after the key was last proved live; then callers are
+    refused, since no key can be looked up.
     """
 
     store: CallStore
@@ -150,7 +154,7 @@ class CallCounter(BatchWriter):
     _look_ups: "dict[bytes, asyncio.Future[LiveKey | None]]" = field(default_factory=dict)
     _load_later: Callable[[RecentCalls], None] | None = None
     _forgot_ms: int = 0
-    _minutes: dict[tuple[str, int], int] = field(default_factory=dict)
+    _unwritten_calls: dict[tuple[str, int], int] = field(default_factory=dict)
     """Calls of leases that are not written yet: how many, by caller and time (ms since 1970)."""
     _proofs: dict[bytes, _KeyProof] = field(default_factory=dict)
     """The oldest proof first."""
@@ -160,7 +164,7 @@ class CallCounter(BatchWriter):
     """Keys of calls of leases, to be proved again."""
     _lease_waiters: list[_LeaseWaiter] = field(default_factory=list)
     _is_due: bool = False
-    """Whether the next flush also writes the calls of leases."""
+    """Whether the next flush also writes callers' times, proves used keys again and returns idle leases."""
     _timer: asyncio.TimerHandle | None = None
 
     def waiting(self) -> int:
@@ -170,7 +174,7 @@ class CallCounter(BatchWriter):
 
     async def recent(self, load_later: Callable[[RecentCalls], None] | None = None) -> RecentCalls:
         """Written calls of the last minute. Where the store does not answer: none now, and ``load_later`` is
-        called with them once it answers."""
+        called with them before the first write of calls, unless that read fails, too."""
         try:
             return await self.store.recent(self.now_ms())
         except DATABASE_FAULTS as fault:
@@ -181,15 +185,15 @@ class CallCounter(BatchWriter):
     async def look_up(self, key_hash: bytes, known: bool) -> LiveKey | None:
         """The owner of a key, by the next statement: one row for all that ask at once. ``known``: it was live
         once; else it has the smaller share of the queue. Raises ServiceFull (busy)."""
-        live_key = self._look_ups.get(key_hash)
-        if live_key is None:
-            live_key = self._enqueue(CountedCall(None, self.now_ms(), key_hash), known)
-            self._look_ups[key_hash] = live_key
-        return await asyncio.shield(live_key)
+        result = self._look_ups.get(key_hash)
+        if result is None:
+            result = self._enqueue(CountedCall(None, self.now_ms(), key_hash), known)
+            self._look_ups[key_hash] = result
+        return await asyncio.shield(result)
 
     async def count(self, call: CountedCall, account_id: int) -> LiveKey | None:
-        """Counts a call of an account. None: its key is not live. Raises ServiceFull (busy): the store is
-        away, or too many wait."""
+        """Counts a call of an account, if its day has room (``LiveKey.has_room``). None: its key is not live.
+        Raises ServiceFull (busy): the store is away, or too many wait."""
         day, key_hash = call.day, call.key_hash
         if day is None or key_hash is None:
             # Its answer must know every earlier call, those of a lease too, so they are written first.
@@ -219,17 +223,17 @@ class CallCounter(BatchWriter):
         """Waits until the lease is filled up, and makes the call from it; None: that was not possible."""
         if self._flushing is None or self._is_away():
             return None
-        live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
-        self._lease_waiters.append(_LeaseWaiter(call, account_id, live_key))
-        return await live_key
+        result: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
+        self._lease_waiters.append(_LeaseWaiter(call, account_id, result))
+        return await result
 
     def _serve_waiters(self) -> None:
         """Makes the calls that wait for a lease, as far as it lasts. They are made here, and not by each
         caller when it resumes, so that they are made before the flush goes on."""
         waiters, self._lease_waiters = self._lease_waiters, []
         for entry in waiters:
-            if not entry.live_key.done():
-                entry.live_key.set_result(self._spend(entry.call, entry.account_id))
+            if not entry.result.done():
+                entry.result.set_result(self._spend(entry.call, entry.account_id))
 
     def doubt(self, account_id: int) -> None:
         """One of the account's keys may have been revoked: the next call with one waits for a statement that
@@ -247,9 +251,9 @@ class CallCounter(BatchWriter):
             return None
         if not self.leases.spend(account_id, call.day, call.per_day, now_s):
             return None
-        if call.caller is not None and len(self._minutes) < _MAX_UNWRITTEN:
+        if call.caller is not None and len(self._unwritten_calls) < _MAX_UNWRITTEN:
             minute = (call.caller, call.taken_ms)
-            self._minutes[minute] = self._minutes.get(minute, 0) + 1
+            self._unwritten_calls[minute] = self._unwritten_calls.get(minute, 0) + 1
         assert call.key_hash is not None
         self._used_keys[call.key_hash] = None
         if self.leases.is_low():
@@ -262,10 +266,10 @@ class CallCounter(BatchWriter):
             raise _away()
         if len(self._waiting) >= (self.max_waiting if preferred else self.max_waiting * 3 // 4):
             raise ServiceFull("busy", "Too many requests are running. Retry in 1 second.", 1)
-        live_key: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_WaitingCall(call, live_key))
+        result: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_WaitingCall(call, result))
         self._start_flush()
-        return live_key
+        return result
 
     def refund(self, refund: RefundedCall) -> None:
         """Uncounts a call, and does not wait."""
@@ -273,7 +277,7 @@ class CallCounter(BatchWriter):
         self._start_flush()
 
     async def write_behind(self) -> None:
-        """Writes what leases made, and returns idle ones, if the store answers."""
+        """For tests: does at once what the timer does, if the store answers, and waits for it."""
         self._is_due = True
         await self._finish()
 
@@ -284,7 +288,7 @@ class CallCounter(BatchWriter):
         self._away_until_s = None
         try:
             self.leases.give_up_idle(self.clock(), 0.0)
-            self._is_due = self.leases.is_held() or bool(self._minutes)
+            self._is_due = self.leases.is_held() or bool(self._unwritten_calls)
             await self._finish()
         finally:
             if self._timer is not None:
@@ -299,7 +303,7 @@ class CallCounter(BatchWriter):
     def _write_now(self) -> None:
         self._timer, self._is_due = None, True
         self._start_flush()
-        if self.leases.is_held() or self._minutes:
+        if self.leases.is_held() or self._unwritten_calls:
             self._write_later()
 
     async def _flush_batch(self) -> None:
@@ -325,8 +329,9 @@ class CallCounter(BatchWriter):
         while self._used_keys and len(self._waiting) < MAX_AT_ONCE:
             key_hash = next(iter(self._used_keys))
             del self._used_keys[key_hash]
-            found = self._proofs.get(key_hash)
-            if found is not None and now_s - found.proved_s >= WRITE_S and key_hash not in self._look_ups:
+            last = self._proofs.get(key_hash)
+            # Not more often than the calls of leases are written.
+            if last is not None and now_s - last.proved_s >= WRITE_S and key_hash not in self._look_ups:
                 call = CountedCall(None, self.now_ms(), key_hash)
                 self._waiting.append(_WaitingCall(call, asyncio.get_running_loop().create_future()))
 
@@ -358,8 +363,8 @@ class CallCounter(BatchWriter):
         for entry, live_key in zip(waiting, live_keys, strict=False):
             if doubts == self._doubts or live_key is None:
                 self._keep_proof(entry.call.key_hash, live_key, now_s)
-            if not entry.live_key.done():
-                entry.live_key.set_result(live_key)
+            if not entry.result.done():
+                entry.result.set_result(live_key)
 
     def _keep_proof(self, key_hash: bytes | None, live_key: LiveKey | None, now_s: float) -> None:
         if key_hash is None:
@@ -374,8 +379,10 @@ class CallCounter(BatchWriter):
         self._is_due = self._is_due or len(changes) == MAX_AT_ONCE
         minutes: dict[tuple[str, int], int] = {}
         if is_due:
-            minutes = {at: calls for at, calls in self._minutes.items() if _is_in_window(at[1], now_ms)}
-            self._minutes = {}
+            minutes = {
+                at: calls for at, calls in self._unwritten_calls.items() if _is_in_window(at[1], now_ms)
+            }
+            self._unwritten_calls = {}
         if not changes and not minutes:
             return
         try:
@@ -385,7 +392,7 @@ class CallCounter(BatchWriter):
             was_not_executed = _was_not_executed(fault) and not isinstance(fault, _NEVER_WRITABLE)
             self.leases.fail(changes, was_not_executed)
             if was_not_executed:
-                self._minutes = minutes | self._minutes
+                self._unwritten_calls = minutes | self._unwritten_calls
             self._refuse_waiting([])
             return
         self._mark_present()
@@ -410,10 +417,10 @@ class CallCounter(BatchWriter):
 
     def _refuse_waiting(self, under_way: list[_WaitingCall]) -> None:
         for entry in (*under_way, *self._waiting):
-            if not entry.live_key.done():
-                entry.live_key.set_exception(_away())
+            if not entry.result.done():
+                entry.result.set_exception(_away())
                 # The caller may have gone; an exception that is never read would be logged.
-                entry.live_key.exception()
+                entry.result.exception()
         self._waiting.clear()
         self._look_ups.clear()
         self._serve_waiters()

@@ -20,7 +20,7 @@ from .spans import CHAINS_OWN_TYPES, NodeHeader
 
 BEFORE, AFTER, WITNESSES = 16, 4, 8
 """How many blocks before and after the edge are read for senders, and how many senders are checked. A chain
-in use has some every second; without any the check fails."""
+in use has senders in every second; if these blocks have none, the check fails."""
 
 
 class NoArchive(NodeFault):
@@ -34,7 +34,7 @@ class AccountState(NamedTuple):
     balance_wei: int
 
     def is_empty(self) -> bool:
-        """Whether the account has no history."""
+        """Whether nonce and balance are both 0."""
         return self == (0, 0)
 
 
@@ -46,7 +46,7 @@ class NonceBounds(NamedTuple):
 
 
 class WitnessTx(msgspec.Struct):
-    """The fields of a transaction that are read here."""
+    """The fields of a transaction that this module and ``chain.holders.origins`` read."""
 
     sender: HexAddress = msgspec.field(name="from")
     value: Quantity
@@ -71,6 +71,7 @@ async def read_witnessed(
 ) -> tuple[WitnessBlock, list[Answer]]:
     """Reads the block ``number``, near the block ``edge``, and repeats the calls ``deciding`` in one trip
     with the check that the node has the state at the end of ``edge`` and that ``high`` is still in the chain.
+    ``edge``: the last block whose state the caller takes for empty, or 0; ``high``: the last one searched.
     Raises NodeFault where a check fails, NoArchive where the node does not have that state."""
     nearby = range(max(edge - BEFORE + 1, 0), min(edge + AFTER, high.number) + 1)
     blocks = read_blocks(await node.batch([block_call(near, True) for near in nearby]), nearby.start)
@@ -115,11 +116,11 @@ def find_witnesses(blocks: Sequence[WitnessBlock], edge: int) -> dict[Address, N
     return dict(ranked[:WITNESSES])
 
 
-def _has_state(witnesses: Sequence[NonceBounds], states: Sequence[AccountState]) -> bool:
+def _has_state(witnesses: Sequence[NonceBounds], account_states: Sequence[AccountState]) -> bool:
     """Whether every sender's nonce is within its bounds, and at least one sender is not empty."""
-    return any(not state.is_empty() for state in states) and all(
+    return any(not state.is_empty() for state in account_states) and all(
         bound.least <= state.nonce and (bound.most is None or state.nonce <= bound.most)
-        for bound, state in zip(witnesses, states, strict=True)
+        for bound, state in zip(witnesses, account_states, strict=True)
     )
 
 

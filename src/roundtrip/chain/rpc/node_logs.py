@@ -1,5 +1,5 @@
-"""Logs as a node sends them. Decoding checks their form; whether they are true, and all, is up to the caller:
-it compares them with a bloom, a receipt or each other, or uses them as hints only."""
+"""Logs as a node sends them. Decoding checks their form. Whether they are true and complete, the caller
+checks: it compares them with a bloom, a receipt or each other, or uses them as hints only."""
 
 import re
 from typing import Annotated
@@ -27,7 +27,8 @@ class UnverifiedLog(msgspec.Struct, rename="camel", gc=False):
 
 
 class UnverifiedBlockLog(UnverifiedLog):
-    """A log with its place in the chain, as the node claims it."""
+    """A log with its place in the chain, as the node claims it. ``block_timestamp`` None: the node does not
+    send it. ``removed``: a reorganization took it out of the chain."""
 
     block_number: str
     block_hash: str

@@ -52,7 +52,8 @@ class GainSum(NamedTuple):
 
 
 class ProfitBar(NamedTuple):
-    """A day's bar in an SVG of 600 by 120; ``zero``: the height of no profit."""
+    """A day's bar in an SVG of 600 by 120; ``zero``: the y of the zero line; ``closed``: how many
+    positions were closed that day."""
 
     day: datetime
     closed: int
@@ -65,7 +66,7 @@ class ProfitBar(NamedTuple):
 
 
 class TreeNode(NamedTuple):
-    """A wallet in a drawing. ``own``: the page's."""
+    """A wallet in a drawing. ``own``: it is the page's wallet."""
 
     address: str
     y: int
@@ -148,7 +149,7 @@ def sort_positions(rows: Sequence[ValuedPosition], sort: str) -> list[ValuedPosi
 
 
 def sum_gains(rows: Sequence[ValuedPosition]) -> GainSum | None:
-    """The sum of the gains that are known; None: of none."""
+    """The sum of the gains that are known; None: no gain is known."""
     gains = [row.gain_eth for row in rows if row.gain_eth is not None]
     if not gains:
         return None
@@ -158,11 +159,11 @@ def sum_gains(rows: Sequence[ValuedPosition]) -> GainSum | None:
 
 
 def draw_profit(days: Sequence[RealisedDay], now: datetime) -> list[ProfitBar]:
-    """A bar for each day with closings of the last ``_MAX_DAYS`` up to ``now``, with one scale for profits
-    (up) and losses (down). Empty: there is nothing but today."""
+    """A bar for each of the last ``_MAX_DAYS`` up to ``now`` on which positions were closed, with one scale
+    for profits (up) and losses (down). Empty: none was closed in that time before today."""
     ages = [(now.date() - day.day.date()).days for day in days]
     shown = [(day, age) for day, age in zip(days, ages, strict=True) if age < _MAX_DAYS]
-    if len({age for _, age in shown} | {0}) < 2:
+    if all(age == 0 for _, age in shown):
         return []
     high = max(0.0, *(day.profit_eth for day, _ in shown))
     low = min(0.0, *(day.profit_eth for day, _ in shown))
@@ -191,6 +192,7 @@ async def mark_wallet(visit: Visit) -> Response:
         if fault.code in ("bad_key", "bad_address"):
             raise
         template = "wallet_said_piece.html" if visit.is_piece() else "wallet_said.html"
+        # htmx does not show an answer with an error status.
         status = 200 if visit.is_piece() else fault.status
         return visit.show(template, status, **await _mark_values(visit, fault=fault, form=visit.form))
     if visit.is_piece():
@@ -214,24 +216,26 @@ async def show_linked(visit: Visit) -> Response:
 def draw_ties(answer: LinkedWallets) -> list[PayerTree]:
     """Who sent whom the first eth, as trees: the wallet's funder with the wallets that it paid, and the
     wallet with those that it paid."""
-    kin: dict[str, list[str]] = {"same_funder": [], "funded_by": [], "funded": []}
+    wallets_by_reason: dict[str, list[str]] = {"same_funder": [], "funded_by": [], "funded": []}
     for linked in answer.linked:
         for kind in dict.fromkeys(reason.kind for reason in linked.reasons):
-            kin.get(kind, []).append(linked.address)
+            wallets_by_reason.get(kind, []).append(linked.address)
     funder, wallet = answer.funder, answer.address
     trees = []
     if funder is not None:
-        trees.append((funder.address, "first funder", [wallet, *kin["same_funder"]]))
-    if paid := kin["funded"]:
+        trees.append((funder.address, "first funder", [wallet, *wallets_by_reason["same_funder"]]))
+    if paid := wallets_by_reason["funded"]:
         trees.append((wallet, "this wallet", paid))
-    return [_lay_out_tree(heart, label, rows, wallet) for heart, label, rows in trees]
+    return [_lay_out_tree(payer, label, rows, wallet) for payer, label, rows in trees]
 
 
-def _lay_out_tree(heart: str, label: str, wallets: Sequence[str], own: str) -> PayerTree:
+def _lay_out_tree(payer: str, label: str, wallets: Sequence[str], page_wallet: str) -> PayerTree:
     drawn = wallets[:_MAX_DRAWN]
-    nodes = [TreeNode(address, 24 + 30 * place, address == own) for place, address in enumerate(drawn)]
+    nodes = [
+        TreeNode(address, 24 + 30 * place, address == page_wallet) for place, address in enumerate(drawn)
+    ]
     height = max(30 * len(nodes) + 18, 96)
-    return PayerTree(heart, label, nodes, height, height // 2, len(wallets) - len(nodes))
+    return PayerTree(payer, label, nodes, height, height // 2, len(wallets) - len(nodes))
 
 
 async def show_transaction(visit: Visit) -> Response:

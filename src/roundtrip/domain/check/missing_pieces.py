@@ -55,7 +55,7 @@ class VenueOutlook:
 
 
 def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing]:
-    """Every missing piece that a code depends on, the most important first. Holders come first: they are
+    """Every missing piece that a code may depend on, the most important first. Holders come first: they are
     tried only where all else is proven, so their missing results decide."""
     facts = evidence.facts
     pieces: list[object] = [*holder_sells.gaps(evidence.holder_sells)]
@@ -166,6 +166,7 @@ def _outcomes(
         outlooks = {VenueOutlook(status) for status in reading.may_be}
         if "bought" in reading.may_be:
             gap = reading.status
+            # Any full sell and any price impact lead to every possible code; the rank is replaced below.
             blank = replace(
                 reading, status="bought", full=gap, inconsistent=gap, hour=gap, impact_bps=gap, brought_raw=1
             )
@@ -210,6 +211,7 @@ class _Venue:
         # A pool that keeps half ranks last.
         self._readings_by_fee = (reading, replace(reading, pool_fee_bps=BPS)) if is_open else (reading,)
         lines = {policy.toll_warn_bps} if is_open else set()
+        # At twice the pool's fee, the fee and the token's taxes are equal.
         lines |= {policy.warn_loss_bps, policy.danger_loss_bps, pool_fee, 2 * pool_fee}
         impact = parts(_complete_badly(reading), policy).impact_bps
         lines |= {impact, impact + pool_fee}
@@ -250,8 +252,8 @@ class _Venue:
             _choices(sell, (Sale(_MIN_LOSS, BPS, True), _REFUSED))
             for sell in (reading.pieces, reading.any_hour, reading.route)
         )
-        parts = (Sale(_MIN_LOSS, BPS, True), Sale(_MIN_LOSS, self._policy.half_bps, True), _REFUSED)
-        nearly = (_choices(sell, parts) for sell in reading.nearly_sells())
+        shares = (Sale(_MIN_LOSS, BPS, True), Sale(_MIN_LOSS, self._policy.half_bps, True), _REFUSED)
+        nearly = (_choices(sell, shares) for sell in reading.nearly_sells())
         return product(self._full_sells(), hours, days, halves, *others, *nearly)
 
     def _full_sells(self) -> list[SellResult]:
@@ -260,6 +262,7 @@ class _Venue:
             return [reading.full]
         best = reading.full_at_best
         if best is None:
+            # All of it, nearly all, a sliver, nothing.
             return [Sale(_MIN_LOSS, BPS, True), Sale(_MIN_LOSS, BPS, False), Sale(0, 1, False), _REFUSED]
         fulls: list[SellResult] = [best, replace(best, whole=False)]
         if best.share_bps >= self._policy.sellable_share_bps:
@@ -303,9 +306,11 @@ class _Venue:
         if isinstance(reading.impact_bps, Missing) or isinstance(reading.cross_venue_loss_bps, Missing):
             impact_lines = _around({*self._lines, loss, *(loss - pool_fee for pool_fee in pool_fees)})
             impacts += [impact for impact in impact_lines if impact > impacts[0]]
-        every = (split(loss, impact, pool_fee) for impact in impacts for pool_fee in pool_fees)
-        parted = (add_beside(losses, reading) for losses in every)
-        codes = frozenset((parts.worst_bps, code_of_parts(parts, self._policy)[0]) for parts in parted)
+        splits = (split(loss, impact, pool_fee) for impact in impacts for pool_fee in pool_fees)
+        with_beside = (add_beside(losses, reading) for losses in splits)
+        codes = frozenset(
+            (losses.worst_bps, code_of_parts(losses, self._policy)[0]) for losses in with_beside
+        )
         self._codes[loss] = codes
         return codes
 
@@ -317,6 +322,7 @@ class _Venue:
         max_fee = loss
         if not isinstance(fees, Missing) and not isinstance(full, Missing):
             max_fee = min(loss, max(fees or 0, full.loss_bps if isinstance(full, Sale) else 0))
+        # At half the loss, the fee and the token's taxes are equal.
         lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, max_fee}
         return [line for line in _around(lines) if 0 <= line <= max_fee] or [0]
 

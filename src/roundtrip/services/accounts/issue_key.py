@@ -311,8 +311,9 @@ async def lock_account(
 
 
 async def _count_account(ctx: Context, connection: Connection, address: str, now: datetime) -> None:
-    """Limits the new accounts of a network address in a day. Only a keyed hash of the address is stored, for
-    the day. Raises LimitReached (rate_limited), which rolls the new account back."""
+    """Limits the new accounts of a network address in a day. Only a keyed hash of the address is stored,
+    until the first new account of a later day. Raises LimitReached (rate_limited), which rolls the new
+    account back."""
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
     hashed = hmac.digest(secret, f"account from {address}".encode(), hashlib.sha256)
     limit = ctx.allowances.address.accounts

@@ -44,7 +44,8 @@ log = structlog.get_logger(__name__)
 
 
 async def check(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
-    """Runs a check and stores its evidence. Raises NodeFault when the node gave no usable answer."""
+    """Runs a check and stores its evidence. Raises CallerFault, ServiceFull (busy), and NodeFault when the
+    node gave no usable answer."""
     return await check_and_store(ctx, params)
 
 
@@ -114,7 +115,7 @@ async def _check_once(
         # Stored, it would be the token's newest check for the proof, the history, alerts and the scorecard.
         scam_marks = await _read_scam_marks(ctx, evidence)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
-    made = UseCaseAnswer(
+    reply = UseCaseAnswer(
         _add_scam_marks(answer, evidence, scam_marks),
         ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, asked.deep),
         counted=not node_fault,
@@ -122,7 +123,7 @@ async def _check_once(
         block=run.inputs.head.block.number,
         is_absence=judgement.verdict.code in ABSENCES,
     )
-    return run, made
+    return run, reply
 
 
 def _owner_and_deployer(evidence: Evidence) -> dict[Address, str]:
@@ -149,7 +150,8 @@ def _add_scam_marks(answer: Check, evidence: Evidence, scam_marks: Mapping[Addre
 
 
 def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = False) -> int:
-    """How long the answer is shared: at most until the snipe tax in it ends."""
+    """How long the answer is shared: at most until the snipe tax in it ends, and a second where its end is
+    not stated."""
     most_ms = policy.deep_ttl_ms if deep else policy.answer_ttl_ms
     is_partial = any(gap.fault == "node" for gap in gaps(evidence.holder_sells))
     kept_back = node_kept_back(evidence.owner_calls) or node_kept_back(evidence.account_rights)
@@ -160,8 +162,9 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = F
 
 
 def _ends_at(evidence: Evidence, code: str, now_s: float) -> datetime | None:
-    """When a stored verdict no longer counts. None: no end is known; what cannot be sold does not depend on
-    the tax."""
+    """When a stored verdict no longer counts: when its snipe tax ends, late by the age of the block at
+    ``now_s``; ``_UNSTATED_S`` later where that end is not stated. None: there is no such tax, or the token
+    cannot be sold, which does not depend on it."""
     left_s = snipe_tax_left_s(evidence)
     return None if left_s is None or code == "cannot_sell" else at(now_s + (left_s or _UNSTATED_S))
 
@@ -182,8 +185,9 @@ def _loss_bps(answer: Check) -> int | None:
 async def _store(
     ctx: Context, run: CheckResult, trips: list[bytes], now_s: float, requested: bool, loss_bps: int | None
 ) -> Mapping[Address, int]:
-    """Stores the evidence and its proof in one transaction. Returns the number of scam marks of the owner and
-    the deployer. Raises ServiceFull (busy) where the database does not answer."""
+    """Stores the evidence and its proof in one transaction. ``trips``: the requests sent to the node, each
+    trip packed. Returns the number of scam marks of the owner and the deployer. Raises ServiceFull (busy)
+    where the database does not answer."""
     inputs, evidence, verdict = run.inputs, run.evidence, run.judgement.verdict
     holder_sells = evidence.holder_sells
     stored = evidence_store.KeptEvidence(

@@ -10,18 +10,21 @@ from roundtrip.domain.check.evidence import Environment, Missing, Size
 from .session import CheckSession
 
 SIDE_SIZES: tuple[Size, ...] = ("thousandth", "large")
-"""The sizes of the side buys, beside the main buy on the pinned state. They share the simulation of the
-facts; in a pool with a stranger's hook each has one of its own."""
+"""The sizes of the buys that are made besides the main buy: a thousandth of the probe, and the policy's
+``large_wei``. They share the simulation of the facts; in a pool with a stranger's hook each has one of its
+own."""
+_STEPS_A_REQUEST = 24
+"""Steps that fit a node's gas pool even where each uses up its limit, or pays a large fee for its data."""
 
 
 def plan_facts(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
     """Reads the token's facts; then makes the small buys of all places without a stranger's hook, and then
-    the large ones: only a thousandth is traded before them. Last the pay-outs: each venue's own transfer of
-    one unit, which shows the token's revert reason."""
+    the large ones: only the small buys come before them. Last the pay-outs: each venue's own transfer of one
+    unit, which shows the token's revert reason."""
     reader, setting = run.environments[0], run.setting
     plan = token_facts.facts_plan(run.token, places, run.means.contracts, reader, run.means.policy)
-    first, *blocks = plan.blocks
-    blocks.insert(0, token_facts.with_code_read(first, run.token, reader, run.means.policy))
+    [reads] = plan.blocks
+    blocks = [token_facts.with_code_read(reads, run.token, reader, run.means.policy)]
     for size in SIDE_SIZES:
         buys = [
             (number, _side_buy_plan(run, place, size))
@@ -37,16 +40,16 @@ def plan_facts(run: CheckSession, places: tuple[VenuePlace, ...]) -> Plan:
 
 
 async def ask_facts_in_parts(run: CheckSession, places: tuple[VenuePlace, ...]) -> Results | Missing:
-    """The facts and the pay-outs without the buys, in several simulations: one batch. Their reads do not
-    depend on each other. Raises NodeFault."""
+    """The facts and the pay-outs without the buys, in several simulations: one batch. Their steps do not
+    depend on each other. Missing if one of the simulations has no results. Raises NodeFault."""
     env, setting = run.environments[0], run.setting
     plan = token_facts.facts_plan(run.token, places, run.means.contracts, env, run.means.policy)
     reads = token_facts.with_code_read(plan.blocks[0], run.token, env, run.means.policy)
     blocks = [reads, *([probe_plans.pay_out_block(places, setting, env)] if places else [])]
     plans = [
-        Plan(env, (structs.replace(block, steps=block.steps[at : at + _FACTS_A_REQUEST]),))
+        Plan(env, (structs.replace(block, steps=block.steps[at : at + _STEPS_A_REQUEST]),))
         for block in blocks
-        for at in range(0, len(block.steps), _FACTS_A_REQUEST)
+        for at in range(0, len(block.steps), _STEPS_A_REQUEST)
     ]
     answers = await run.means.node.batch([run.request(plan) for plan in plans], run.meter)
     facts: Results = {}
@@ -56,10 +59,6 @@ async def ask_facts_in_parts(run: CheckSession, places: tuple[VenuePlace, ...]) 
             return results
         facts |= results
     return facts
-
-
-_FACTS_A_REQUEST = 24
-"""Reads that fit a node's gas pool even where each uses up its limit, or pays a large fee for its data."""
 
 
 def _side_environment(run: CheckSession, place: VenuePlace, size: Size) -> Environment:
@@ -78,8 +77,8 @@ def _side_buy_plan(run: CheckSession, place: VenuePlace, size: Size) -> Plan | M
 
 
 def side_results(facts: Results | Missing, number: int, size: Size) -> Results | Missing:
-    """The results of the side buy of place ``number``, out of those of ``plan_facts``. It has none where its
-    amount is not known."""
+    """The results of the side buy of place ``number``, out of those of ``plan_facts``. Missing where that buy
+    was not planned since its amount is not known, with one reason for all causes."""
     if isinstance(facts, Missing):
         return facts
     results = results_of(facts, f"{size}-{number}")

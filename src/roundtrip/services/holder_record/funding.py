@@ -32,15 +32,15 @@ Origins = Mapping[Address, FirstSeen | None]
 """The origins of wallets that are known; None: no eth of this chain ever reached the wallet."""
 
 MAX_SEARCHED = 24
-"""How many wallets that the index does not know are searched in the archive during the request, nine trips
-each. Jobs search the others."""
+"""How many wallets of unknown origin are searched in the archive during the request, nine trips each. Where
+the index does not cover the whole chain, jobs search up to ``MAX_ENQUEUED`` more that it never met."""
 MAX_ENQUEUED = 50
 """The jobs of so many wallets take a minute together; more for one token would delay all others."""
 _AT_ONCE = 8
 _SEARCH_S = 6.0
 _MAX_NO_ARCHIVE = 4
 """After this many wallets without old states, and none with an answer, the node has no archive: each such
-answer costs it 33 calls. It is asked again after ``NO_ARCHIVE_S``."""
+answer costs it at least 33 calls. It is asked again after ``NO_ARCHIVE_S``."""
 NO_ARCHIVE_S = 3600.0
 _DATABASE_S = 5.0
 _GIVEN_UP = timedelta(days=7)
@@ -52,8 +52,8 @@ seen."""
 
 @dataclass(frozen=True, slots=True)
 class FunderFamilies:
-    """``wallets``: of all that were asked for. ``families``: how many wallets each funder sent a first
-    eth, at least; ``MAX_FUNDED`` + 1 for a funder with so many transactions that it may be an exchange.
+    """``wallets``: what is known of each wallet asked for. ``families``: how many wallets each funder sent a
+    first eth, at least; ``MAX_FUNDED`` + 1 for a funder with so many transactions that it may be an exchange.
     ``funded``: when each wallet was sent its first eth."""
 
     wallets: Mapping[Address, KnownWallet]
@@ -70,9 +70,9 @@ async def trace_wallets(
     contracts: Mapping[Address, bool | None],
     meter: Meter,
 ) -> FunderFamilies:
-    """Traces ``first``, and ``others`` as far as time allows, up to the block ``head``. Only of ``first`` it
-    is checked whether a wallet had something before the index first met it. What cannot be found out is
-    reported as not known. Raises ServiceFull (busy), NodeFault."""
+    """Traces ``first``, then ``others``, up to the block ``head``, as far as ``MAX_SEARCHED`` and the time
+    for searches allow. Only of ``first`` it is checked whether a wallet had something before the index first
+    met it. What cannot be found out is reported as not known. Raises ServiceFull (busy), NodeFault."""
     wallets_to_trace = list(dict.fromkeys((*first, *others)))
     index = await _read_index(ctx, book, wallets_to_trace)
     had_before_index = await _had_before(ctx, index.origins, first, head, meter)
@@ -121,8 +121,8 @@ def _list_fundings(index: "_IndexedOrigins", origins_by_wallet: Origins) -> dict
 async def _had_before(
     ctx: Context, origins_by_wallet: Origins, wallets: Sequence[Address], head: BlockRef, meter: Meter
 ) -> Mapping[Address, bool | None]:
-    """Whether wallets had something before the index first met them, or have something although it never did;
-    only those with an origin. None: could not be found out."""
+    """Whether wallets had something before the index first met them, or have something although it never did.
+    Only wallets whose origin the index knows, None included. None: could not be found out."""
     first_met = []
     for wallet in wallets:
         if wallet in origins_by_wallet:
@@ -149,10 +149,10 @@ def _known_wallet(
         times.append(holding.first_s)
     first_s = min(times, default=None) if wallet in age_known else None
     return KnownWallet(
-        first_s,
-        None if origin is None else origin.funder,
-        True,
-        is_contract,
+        first_s=first_s,
+        funder=None if origin is None else origin.funder,
+        funder_known=True,
+        is_contract=is_contract,
         funded_s=None if first_eth is None else first_eth.at_s,
     )
 
@@ -232,9 +232,9 @@ async def _remember(
                     await origins.keep_archive_search(connection, wallet, search)
             missing = [wallet for wallet in unknown if wallet not in origins_by_wallet][:MAX_ENQUEUED]
             now = datetime.fromtimestamp(ctx.now_s(), UTC)
-            failed = await jobs.among(connection, ORIGIN_JOB, missing, now - _GIVEN_UP)
+            have_jobs = await jobs.among(connection, ORIGIN_JOB, missing, now - _GIVEN_UP)
             await jobs.enqueue_many(
-                connection, ORIGIN_JOB, [wallet for wallet in missing if wallet not in failed]
+                connection, ORIGIN_JOB, [wallet for wallet in missing if wallet not in have_jobs]
             )
 
 
@@ -248,9 +248,9 @@ def _cut_search(origin: FirstSeen | None, start_number: int) -> ArchiveSearch:
 async def _read_families(
     ctx: Context, cursor: Cursor | None, funders: set[Address], head: BlockRef, meter: Meter
 ) -> dict[Address, int]:
-    """How many wallets each funder sent their first eth. If the index covers the whole chain its counts are
-    right; else a funder whose transaction count shows that it is too busy to tie wallets gets more than
-    ``MAX_FUNDED``. Left out: it is not known. Raises NodeFault."""
+    """How many wallets each funder sent their first eth. If the index covers the whole chain, its counts are
+    right up to ``EXCHANGE_WALLETS`` + 1; else a funder whose transaction count shows that it is too busy
+    to tie wallets gets more than ``MAX_FUNDED``. Left out: it is not known. Raises NodeFault."""
     if not funders:
         return {}
     async with looking(ctx) as (connection, _):

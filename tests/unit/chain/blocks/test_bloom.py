@@ -23,7 +23,7 @@ def test_bits_are_those_that_another_way_of_making_them_sets(data: bytes) -> Non
     assert bits(data) == int.from_bytes(bloom)
 
 
-def test_of_words_in_upper_case_the_lower_case_is_given() -> None:
+def test_upper_case_is_returned_in_lower_case() -> None:
     assert address_bits(ADDRESS) == (ADDRESS.lower(), bits(b"\xab" * 20))
     assert topic_bits(TOPIC) == (TOPIC.lower(), bits(b"\xcd" * 32))
 

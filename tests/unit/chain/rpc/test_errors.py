@@ -1,4 +1,4 @@
-"""What an error speaks of: the call, or the node."""
+"""What an error concerns: the call, or the node."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.rpc.errors import Concern, concern
 
-SPOKEN: list[tuple[Concern, int, str]] = [
+ERRORS: list[tuple[Concern, int, str]] = [
     ("call", 3, "execution reverted: header not found"),
     ("call", 3, "rate limit"),
     ("call", -32000, "execution reverted"),
@@ -53,8 +53,8 @@ SPOKEN: list[tuple[Concern, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("about", "code", "message"), SPOKEN)
-def test_what_an_error_speaks_of(about: Concern, code: int, message: str) -> None:
+@pytest.mark.parametrize(("about", "code", "message"), ERRORS)
+def test_what_an_error_concerns(about: Concern, code: int, message: str) -> None:
     assert concern(RpcError(code, message)) == about
 
 
