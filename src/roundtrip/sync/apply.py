@@ -77,10 +77,13 @@ class RequestedJobs:
         changed = {step.moved.token for step in batch.steps}
         changed |= {change.token for change in batch.liquidity if change.liquidity_delta < 0}
         changed = {token for token in changed if now_s >= self._recheck_from_s.get(token, 0)}
-        room = MAX_RECHECKS - await jobs.waiting(connection, "recheck", CHAIN) if changed else 0
+        now = datetime.fromtimestamp(now_s, UTC)
+        room = MAX_RECHECKS - await jobs.waiting(connection, "recheck", CHAIN, now) if changed else 0
         if room > 0:
-            now = datetime.fromtimestamp(now_s, UTC)
-            checked = sorted(await checked_since(connection, changed, now - RECHECKED))[:room]
+            checked_lately = await checked_since(connection, changed, now - RECHECKED)
+            # Those that were enqueued last come last: nobody's tokens take all the room.
+            checked = sorted(checked_lately, key=lambda token: (self._recheck_from_s.get(token, 0), token))
+            checked = checked[:room]
             await jobs.enqueue_many(connection, "recheck", checked, CHAIN, run_at=now)
             if len(self._recheck_from_s) > _MAX_REMEMBERED:
                 self._recheck_from_s.clear()

@@ -310,6 +310,11 @@ async def test_only_a_few_tokens_that_lost_liquidity_wait_for_a_check(connection
     await requested.enqueue(connection, batch)
     rows = await connection.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck'")
     assert {row["key"] for row in rows} == set(tokens[1 : MAX_RECHECKS + 1])
+    # One that could not be decided and waits for another try takes no room.
+    await connection.execute("UPDATE jobs.job SET run_at = $1", NOW + timedelta(seconds=1))
+    await requested.enqueue(connection, batch)
+    rows = await connection.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck'")
+    assert {row["key"] for row in rows} == set(tokens[1:])
 
 
 # --- prune -----------------------------------------------------------------------------------------

@@ -299,7 +299,7 @@ async def test_a_token_that_nobody_checked_before_the_buy_alerts_too(bag: Bag) -
         await bag.work()
     (row,) = await bag.guard_rows()
     assert (row["verb"], row["token"]) == ("verdict", token)
-    assert f"You hold {token}: its first check says danger (cannot_sell). " in row["text"]
+    assert f"You hold {token}: its first checks say danger (cannot_sell). " in row["text"]
 
 
 async def test_a_token_that_turns_between_a_buy_and_the_first_run_alerts(bag: Bag) -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import dataclass
-from itertools import zip_longest
 from random import Random
 from typing import cast
 
@@ -91,8 +90,7 @@ async def test_they_are_those_that_a_slow_look_at_all_of_them_finds(
         found = await traders_holding(connection, 77, {BARRED}, seed, 12)
         sorts = slowly(rows, seed, 12)
         assert len(found) == len(set(found))
-        turns = [wallet for turn in zip_longest(*sorts) for wallet in turn if wallet is not None]
-        assert list(found) == turns
+        assert list(found) == [wallet for sort in sorts for wallet in sort]
         assert found == await traders_holding(connection, 77, {BARRED}, seed, 12)
 
 

@@ -436,40 +436,45 @@ async def test_of_what_was_given_the_newest_ten_are_guarded(ground: AlertGround)
 
 
 async def test_what_a_wallet_took_out_of_a_pool_before_counts_for_a_day(ground: AlertGround) -> None:
-    """By the width of each range, less what it put in; not of others, of other pools, nor of the same
-    transaction."""
+    """From the most that it had there within the day, by the width of each range; not of others, of other
+    pools, out of range, nor of the same transaction."""
     at_s, day_s = ground.head().timestamp_s, bags.DRAINED_WITHIN_S
     async with ground.index.transaction():
         await partitions.ensure(ground.index, "facts.liquidity", at_s - day_s - 1, at_s)
     changes = [
-        # seconds before, pool, sender, ticks, delta, transaction
-        (day_s, 1, 7, 60, -1000, 1),
-        (10, 1, 7, 10, -5, 2),
-        (9, 1, 7, 10, 2, 3),
-        (day_s + 1, 1, 7, 60, -(10**6), 4),
-        (8, 1, 8, 60, -(10**6), 5),
-        (8, 2, 7, 60, -(10**6), 6),
-        (0, 1, 7, 60, -(10**6), 9),
-        (0, 1, 7, 60, -300, 9),
+        # seconds before, pool, sender, ticks, delta, active before, transaction
+        (day_s, 1, 7, 60, -1000, 5, 1),
+        (day_s - 1, 1, 7, 10, 2, 5, 2),
+        (100, 1, 7, 60, 10**6, 5, 3),
+        (99, 1, 7, 60, -40, None, 4),
+        (98, 1, 7, 60, -(10**6), 0, 5),
+        (97, 1, 7, 10, -5, 5, 6),
+        (day_s + 1, 1, 7, 60, -(10**6), 5, 7),
+        (8, 1, 8, 60, -(10**6), 5, 8),
+        (8, 2, 7, 60, -(10**6), 5, 9),
+        (0, 1, 7, 60, -(10**6), 5, 10),
+        (0, 1, 7, 60, -300, 5, 10),
     ]
-    for number, (before_s, pool_id, sender_id, ticks, delta, tx) in enumerate(changes):
+    for number, (before_s, pool_id, sender_id, ticks, delta, active_raw, tx) in enumerate(changes):
         await ground.index.execute(
             "INSERT INTO facts.liquidity (at_s, block_number, log_index, pool_id, owner_id, sender_id,"
-            " tick_lower, tick_upper, liquidity_delta, tx_hash)"
-            " VALUES ($1, 1, $2, $3, $4, $4, 0, $5, $6, $7)",
+            " tick_lower, tick_upper, liquidity_delta, active_raw, tx_hash)"
+            " VALUES ($1, 1, $2, $3, $4, $4, 0, $5, $6, $7, $8)",
             at_s - before_s,
             number,
             pool_id,
             sender_id,
             ticks,
             delta,
+            active_raw,
             bytes([tx]) * 32,
         )
     drains = [
         Happening("draining", Spot(1, log, at_s - before_s, TxHash("0x")), BOB, HIGH, None, None, 1, None)
-        for log, before_s in ((7, 0), (1, 10), (0, day_s), (5, 8))
+        for log, before_s in ((10, 0), (2, 100), (1, day_s - 1), (0, day_s), (8, 8))
     ]
-    assert await bags.read_drained_before(ground.index, drains) == [1000 * 60 + 5 * 10 - 2 * 10, 60_000, 0, 0]
+    expected_raw = [40 * 60 + 5 * 10, 60_000 - 20, 60_000, 0, 0]
+    assert await bags.read_drained_before(ground.index, drains) == expected_raw
 
 
 async def test_many_happenings_are_told_as_each_alone(ground: AlertGround) -> None:

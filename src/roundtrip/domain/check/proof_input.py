@@ -69,8 +69,8 @@ class TokenIndex:
     """``newest_number``: the newest indexed block; 0: none. ``whole_to``: every pool up to that block is
     indexed; None: some may not be. ``pools``: the oldest places where the token trades for money, one more
     than a check takes where there are more. ``others``: pools whose quote is not money. ``recalled``: wallets
-    that met a refusal or a loss, the newest first. ``caught``: several real holders could not sell in
-    checks of the last day, and in none since that they can."""
+    that met a refusal or a loss, the newest first. ``caught``: real holders that could not sell in
+    a check of the last day that found a trap, and in none since that they can."""
 
     newest_number: int = 0
     whole_to: int | None = None
@@ -78,4 +78,4 @@ class TokenIndex:
     others: tuple[OtherPool, ...] = ()
     facts: IndexInputs = NOTHING
     recalled: tuple[RecalledWallet, ...] = ()
-    caught: bool = False
+    caught: tuple[Address, ...] = ()

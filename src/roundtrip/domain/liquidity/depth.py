@@ -177,9 +177,14 @@ class TokenDepth:
         """True where the price of none of the pools is within a position."""
         return _are_out_of_range(self.pools)
 
-    def money_share_bps(self, held: HeldPosition) -> int:
-        """A position's share of the quote in all known positions."""
-        return held.money_wei * BPS // max(1, _whole_money_wei(self.pools))
+    def part_bps(self, pool: PoolDepth, held: HeldPosition) -> int:
+        """A position's share of the worth of all pools, or of the quote in all known positions, whichever is
+        larger; of its own pool where that pool's worth is not known."""
+        if pool.worth_wei is None:
+            return pool.share_bps(held)
+        whole_wei = max(1, sum(other.worth_wei or 0 for other in self.pools))
+        money_bps = held.money_wei * BPS // max(1, _whole_money_wei(self.pools))
+        return max(pool.worth_of(held) * BPS // whole_wei, money_bps)
 
     def free_parties(self) -> tuple[Party, ...]:
         """Wallets that can withdraw something now that is active or holds money, the largest first, with all

@@ -144,7 +144,7 @@ def verdict_change_text(token: Address, old: str, new: str, why: str, is_held: b
     empty: unknown."""
     because = f" {why}" if why else ""
     verb = "hold" if is_held else "watch"
-    change = f"its verdict changed from {old} to {new}" if old else f"its first check says {new}"
+    change = f"its verdict changed from {old} to {new}" if old else f"its first checks say {new}"
     return f"You {verb} {token}: {change}.{because}"
 
 

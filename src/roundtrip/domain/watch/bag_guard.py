@@ -20,11 +20,10 @@ class Guard:
     alerted, so that many small sales alert as often as one large one. ``drained_ppm``: of a pool's liquidity;
     each time what a wallet took out of it within a day passes another multiple of it; ``drained_wei``: the
     same of the value, where the share is unknown; ``least_drained_wei``: a lower value never alerts, whatever
-    its share. ``pool_money_ppm``: of the money in
-    a token's pools; a pool with this share matters even if it is not traded in. ``given_ppm``: of the supply;
-    a wallet that never bought a token counts as a holder only from this share on, because anyone can send
-    tokens to anyone. ``most_held``, ``most_given``: tokens of one wallet that are guarded by checks: the
-    newest that it bought, and the newest that it was given.
+    its share. ``pool_money_ppm``: of the money in a token's pools; a pool with this share matters even if it
+    is not traded in. ``given_ppm``: of the supply; a wallet that never bought a token counts as a holder only
+    from this share on, because anyone can send tokens to anyone. ``most_held``, ``most_given``: tokens of one
+    wallet that are guarded by checks: the newest that it bought, and the newest that it was given.
 
     ``confirmed_s``: the least time between two checks that agree. ``recovery_wait_s``: after an alert about a
     token's verdict, the wait before an alert that it is better. ``newcomer_s``: a holder whose last trade is
@@ -65,10 +64,12 @@ def sells_much(before_raw: int, sold_raw: int, supply_raw: int | None, guard: Gu
 
 
 def drains_much(draining: Happening, before_raw: int = 0, guard: Guard = GUARD) -> bool:
-    """Whether enough left a pool to alert its token's holders, if the pool matters. ``before_raw``: what the
-    same wallet took out of it within a day before, in units of the part: many small removals alert as often
-    as one large one."""
+    """Whether enough left a pool to alert its token's holders, if the pool matters. ``before_raw``: how far
+    the same wallet's part had fallen already within a day before, in units of the part: many small removals
+    alert as one large one. One that is large by itself alerts in any case."""
     part_raw, whole_raw, drained_wei = draining.part_raw, draining.whole_raw, draining.eth_wei
+    if before_raw and drains_much(draining, 0, guard):
+        return True
     total_wei = drained_wei
     if drained_wei is not None and part_raw:
         # At the price of this removal.

@@ -136,4 +136,6 @@ def plan_holder_sells(
     unread = tuple(address for address in holders.unread if address not in left_out)
     drawn = bought.indexed.holders
     planned = sell_plans.plan_sells(sell, wallets, drawn)
+    # No more than could have been tried.
+    unread = unread[: bought.run.means.policy.most_holders - len(planned)]
     return HolderSellPlan(best, sell, control, len(drawn), planned, unread)

@@ -9,7 +9,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.crowd_reading import is_trap
 from roundtrip.domain.check.evidence import Crowd, Evidence, HolderSells, VenueEvidence
-from roundtrip.domain.check.holder_sells import find_caught
+from roundtrip.domain.check.holder_sells import find_caught, traps
 from roundtrip.domain.check.proof_input import MAIN_WALLET, RecalledWallet
 from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.venue_reading import VenueReading
@@ -39,11 +39,13 @@ async def keep_recalled(
 async def keep_caught(
     connection: Connection, token: Address, sells: HolderSells, now_s: float, policy: Policy
 ) -> None:
-    """Stores the real holders that could not sell, and deletes those that could."""
+    """Stores the real holders that could not sell, where they make a trap of the token, and deletes those
+    that could: of a large token a few barred ones say nothing."""
     caught, freed = find_caught(sells, policy)
     now = at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)
-    await token_index.keep_caught_holders(connection, token, caught, freed, now, since)
+    is_danger = traps(sells, policy) == {True}
+    await token_index.keep_caught_holders(connection, token, caught, freed, is_danger, now, since)
 
 
 def wallets_to_recall(

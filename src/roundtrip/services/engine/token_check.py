@@ -1,10 +1,12 @@
 """A check of a token over the service's context: its inputs from head and index, and its rounds."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import ListedVenues
 from roundtrip.chain.rpc.client import Meter, RpcNode
+from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address
 from roundtrip.domain.check.proof_input import MAIN_WALLET, IndexInputs, TokenIndex
 from roundtrip.services.runtime.check_steps import NoteStep, ignore_step
@@ -12,7 +14,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import head_of_index
 from roundtrip.services.support.answer_fields import at
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.store.check.token_index import HolderDraw, read_token_index
+from roundtrip.store.check.token_index import LEAST_CAUGHT, HolderDraw, read_token_index
 
 from .buy_round import BuyRoundResult, run_buy_round
 from .candidates import Candidates, KnownVenues, join_venues, list_candidates
@@ -95,18 +97,37 @@ async def prepare_inputs(
     recalled = () if index is None else tuple(kept for kept in index.recalled if kept.number in numbers)
     known = known_venues(ctx, token, index)
     # What only real holders meet must not come and go with what a caller asks for.
-    deep = deep or (index is not None and index.caught)
+    deep = deep or (index is not None and len(index.caught) >= LEAST_CAUGHT)
     return CheckInputs(
         head,
         token,
         seed,
         list_candidates(known, ctx.contracts, token, ctx.policy.most_scouted),
         deep,
-        IndexInputs(unread=deep) if index is None else index.facts,
+        IndexInputs(unread=deep) if index is None else _order_holders(index, deep, ctx.policy),
         crowd,
         recalled,
         newest_number,
     )
+
+
+def _order_holders(index: TokenIndex, deep: bool, policy: Policy) -> IndexInputs:
+    """The facts with the holders in the order in which they are tried: in turns some of each third of the
+    draw, and near the start those that could not sell lately."""
+    if not deep:
+        return index.facts
+    drawn, own = index.facts.holders, set(index.caught)
+    third, few = policy.drawn_holders // 3, policy.most_holders // 3
+    turns = [
+        holder
+        for turn in range(0, third, few)
+        for start in range(0, len(drawn), third)
+        for holder in drawn[start : start + third][turn : turn + few]
+        if holder not in own
+    ]
+    # The first two are those that hold most, whom other accounts' calls are tried for.
+    holders = (*turns[:2], *index.caught, *turns[2:])[: policy.drawn_holders]
+    return replace(index.facts, holders=holders)
 
 
 async def read_index(ctx: Context, token: Address, seed: bytes, holders: bool) -> TokenIndex | None:

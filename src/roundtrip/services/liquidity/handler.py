@@ -115,7 +115,7 @@ async def _keep_unlocks(ctx: Context, found: LiquidityFindings) -> None:
         for held in pool.positions
         if held.lock is not None and held.lock.is_exact and held.lock.wallet is not None
         for bps in (pool.share_bps(held),)
-        if found.depth.is_out_of_range() or max(bps, found.depth.money_share_bps(held)) >= _LEAST_UNLOCK_BPS
+        if found.depth.is_out_of_range() or found.depth.part_bps(pool, held) >= _LEAST_UNLOCK_BPS
     ]
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection, connection.transaction():
@@ -125,7 +125,7 @@ async def _keep_unlocks(ctx: Context, found: LiquidityFindings) -> None:
 
 
 _LEAST_UNLOCK_BPS = 100
-"""Of the pool's active liquidity, or of the money in all positions."""
+"""Of the worth of all pools, or of the money in all positions."""
 
 
 async def _keep_leaving(ctx: Context, token: Address, found: LiquidityFindings) -> None:

@@ -16,10 +16,9 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
-from roundtrip.domain.check.refusals import first_reason
+from roundtrip.domain.check.refusals import PULL_REASONS, first_reason
 from roundtrip.domain.check.sales import Sale
 from roundtrip.domain.trade.judge import FEW_UNITS, SALE_PARTS_BPS
-from roundtrip.domain.trade.text import is_withheld
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.candidates import KnownVenues, list_candidates
 from roundtrip.services.engine.inputs import role_of
@@ -187,7 +186,8 @@ async def worth_in_parts(
 
 
 def _is_withheld(value: object) -> bool:
-    return isinstance(value, RefusedCall) and is_withheld(value.reason)
+    """Whether a router says only that it could not take the token from the wallet."""
+    return isinstance(value, RefusedCall) and value.reason in PULL_REASONS
 
 
 async def _ask_tokens(

@@ -14,7 +14,7 @@ from roundtrip.domain.base.types import Address, Numeric
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.exposure import NEVER_READ, LeavingLiquidity, TokenExposure
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
-from roundtrip.domain.market.moving import TRAP, CheckedLevel, MoneyFlow, TokenChecks
+from roundtrip.domain.market.moving import CAUGHT_FOR_S, TRAP, CheckedLevel, MoneyFlow, TokenChecks
 from roundtrip.store.index.tokens import eth_quotes
 from roundtrip.store.server.rows import Connection, as_bytes, fetch
 from roundtrip.venues.base import Contracts
@@ -95,6 +95,7 @@ CROSS JOIN LATERAL (
     (SELECT 'tested', {_COLUMNS} FROM facts.evidence AS one
         WHERE one.token = given.token AND one.deep AND one.holders > 0
             AND one.verdict_level IN ('ok', 'danger')
+            AND EXISTS (SELECT FROM facts.caught_holder AS caught WHERE caught.token = given.token)
         ORDER BY one.id DESC LIMIT 1)
 ) AS found
 """  # noqa: S608
@@ -120,9 +121,11 @@ async def read_checks(connection: Connection, tokens: Collection[Address]) -> di
     )
 
     def find_decided(token: Address) -> CheckedLevel | None:
-        # A warning lifts no trap: some holders can sell, and others perhaps still not.
-        tested = checks.get((token, "tested"))
-        return tested if tested is not None and tested.code == TRAP else checks.get((token, "decided"))
+        # A warning lifts no trap while the holders that were caught cannot sell.
+        tested, newest = checks.get((token, "tested")), checks.get((token, "decided"))
+        if tested is None or newest is None or newest.at_s - tested.at_s > CAUGHT_FOR_S:
+            return newest
+        return tested if tested.code == TRAP else newest
 
     return {
         token: TokenChecks(checks.get((token, "newest")), find_decided(token), checks.get((token, "deep")))

@@ -4,7 +4,7 @@ wallets that met a refusal or a loss in such a check, stored as the seed and num
 from."""
 
 import asyncio
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Coroutine
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -79,25 +79,35 @@ async def keep_caught_holders(
     token: Address,
     caught: Collection[Address],
     freed: Collection[Address],
+    is_danger: bool,
     now: datetime,
     since: datetime,
     pruned_at_once: int = 64,
 ) -> None:
-    """Stores the holders that could not sell, or renews them, and deletes those that could. Deletes at most
-    ``pruned_at_once``, of any token, that were last renewed before ``since``."""
+    """Renews the stored holders that still cannot sell, and deletes those that can. ``is_danger``: so many
+    cannot that the token is a trap; then all of them are stored. Deletes at most ``pruned_at_once``, of any
+    token, that were last renewed before ``since``."""
     own = as_bytes(token)
+    # One check of a token at a time: two that find the opposite would wait for each other.
+    await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"caught {token}")
     await connection.execute(
         "DELETE FROM facts.caught_holder WHERE token = $1 AND holder = ANY($2::bytea[])",
         own,
         [as_bytes(holder) for holder in freed],
     )
-    # In one order, so that two checks of one token do not wait for each other.
-    await connection.executemany(
-        "INSERT INTO facts.caught_holder (token, holder, seen_at) VALUES ($1, $2, $3)"
-        " ON CONFLICT (token, holder)"
-        " DO UPDATE SET seen_at = greatest(caught_holder.seen_at, excluded.seen_at)",
-        sorted((own, as_bytes(holder), now) for holder in caught),
+    await connection.execute(
+        "UPDATE facts.caught_holder SET seen_at = greatest(seen_at, $3)"
+        " WHERE token = $1 AND holder = ANY($2::bytea[])",
+        own,
+        [as_bytes(holder) for holder in caught],
+        now,
     )
+    if is_danger:
+        await connection.executemany(
+            "INSERT INTO facts.caught_holder (token, holder, seen_at) VALUES ($1, $2, $3)"
+            " ON CONFLICT DO NOTHING",
+            [(own, as_bytes(holder), now) for holder in caught],
+        )
     await connection.execute(
         "DELETE FROM facts.caught_holder WHERE (token, holder) IN (SELECT token, holder"
         " FROM facts.caught_holder WHERE seen_at < $1 ORDER BY seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
@@ -145,21 +155,16 @@ WITH ends AS (
     WHERE (bought_raw - sold_raw) * $4 > bought_raw AND NOT address = ANY($5::bytea[])
         AND (cost_wei >= $8 OR round_unpriced > 0)
 ), largest AS (
-    SELECT wallet_id, address, row_number() OVER (ORDER BY left_raw DESC, wallet_id) AS place FROM holding
-    ORDER BY place LIMIT $6
+    SELECT wallet_id, address FROM holding ORDER BY left_raw DESC, wallet_id LIMIT $6
 ), latest AS (
-    SELECT wallet_id, address, row_number() OVER (ORDER BY last_s DESC, wallet_id) AS place FROM holding
-    WHERE wallet_id NOT IN (SELECT wallet_id FROM largest) ORDER BY place LIMIT $6
+    SELECT wallet_id, address FROM holding WHERE wallet_id NOT IN (SELECT wallet_id FROM largest)
+    ORDER BY last_s DESC, wallet_id LIMIT $6
 ), others AS (
-    SELECT address, row_number() OVER (ORDER BY md5($7::bytea || address), wallet_id) AS place FROM holding
-    WHERE wallet_id NOT IN (SELECT wallet_id FROM largest)
+    SELECT wallet_id, address FROM holding WHERE wallet_id NOT IN (SELECT wallet_id FROM largest)
         AND wallet_id NOT IN (SELECT wallet_id FROM latest)
-    ORDER BY place LIMIT $6
+    ORDER BY md5($7::bytea || address), wallet_id LIMIT $6
 )
-SELECT address FROM (
-    SELECT place, 1 AS nth, address FROM largest UNION ALL SELECT place, 2, address FROM latest
-    UNION ALL SELECT place, 3, address FROM others
-) AS drawn ORDER BY place, nth
+SELECT address FROM largest UNION ALL SELECT address FROM latest UNION ALL SELECT address FROM others
 """  # noqa: S608
 
 
@@ -173,8 +178,8 @@ async def traders_holding(
     max_read: int = MAX_LOOKED_AT,
 ) -> tuple[Address, ...]:
     """At most ``limit`` wallets that still hold more than a DUST-th of what they bought of a token, none of
-    ``without``: a third hold most, a third traded last, and a third are drawn with ``seed`` (32 bytes), in
-    turns, one of each. Who paid less than ``least_wei`` is left out, unless the price is unknown. At most
+    ``without``: a third hold most, then a third that traded last, and a third drawn with ``seed`` (32
+    bytes). Who paid less than ``least_wei`` is left out, unless the price is unknown. At most
     twice ``max_read`` traders are read: those with the highest ids, and those from a random id on. Transfers
     other than trades are not considered."""
     addresses = await fetch_values(
@@ -271,11 +276,10 @@ async def _read_snapshot(
             pools = await cursor.pools_of(connection, token_id, MAX_VENUES_A_TOKEN + 1)
             others = await cursor.pools_no_check_trades(connection, token_id, MAX_OTHERS_COUNTED)
         caught = await read_caught_holders(connection, token, since)
-        is_caught = len(caught) >= LEAST_CAUGHT
-        if holders is not None and holders.only_caught and not is_caught:
+        if holders is not None and holders.only_caught and len(caught) < LEAST_CAUGHT:
             holders = None
         if token_id is not None:
-            facts = await _read_facts(connection, token, token_id, holders, caught)
+            facts = await _read_facts(connection, token, token_id, holders)
         recalled = await read_recalled_wallets(connection, token, since)
         return TokenIndex(
             0 if synced is None else synced.block.number,
@@ -284,23 +288,19 @@ async def _read_snapshot(
             tuple(others),
             facts,
             tuple(recalled),
-            is_caught,
+            tuple(caught),
         )
 
 
 async def _read_facts(
-    connection: Connection, token: Address, token_id: int, draw: HolderDraw | None, caught: Sequence[Address]
+    connection: Connection, token: Address, token_id: int, draw: HolderDraw | None
 ) -> IndexInputs:
-    """The token's deployer, the results of its launches, and the drawn holders, those of ``caught`` first."""
+    """The token's deployer, the results of its launches, and the drawn holders."""
     launch = await deployers.own(connection, token_id)
     holders: tuple[Address, ...] = ()
     if draw is not None:
         without = {*draw.without, token} if launch is None else {*draw.without, token, launch.deployer}
-        first = tuple(holder for holder in caught if holder not in without)
-        drawn = await traders_holding(
-            connection, token_id, {*without, *first}, draw.seed, draw.limit, draw.least_wei
-        )
-        holders = (*first, *drawn[: draw.limit - len(first)])
+        holders = await traders_holding(connection, token_id, without, draw.seed, draw.limit, draw.least_wei)
     if launch is None:
         return IndexInputs(holders)
     record = (await deployers.records(connection, [launch.deployer_id]))[launch.deployer_id]

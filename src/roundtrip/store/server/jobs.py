@@ -142,14 +142,17 @@ async def among(
     return set(present)
 
 
-async def waiting(connection: Connection, kind: str, payload: Payload) -> int:
-    """How many jobs of a kind with ``payload`` in their payload wait or run."""
+async def waiting(connection: Connection, kind: str, payload: Payload, until: datetime | None = None) -> int:
+    """How many jobs of a kind with ``payload`` in their payload wait or run; without those postponed beyond
+    ``until``."""
     return await fetch_value(
         connection,
         int,
-        "SELECT count(*) FROM jobs.job WHERE kind = $1 AND failed_at IS NULL AND payload @> $2::jsonb",
+        "SELECT count(*) FROM jobs.job WHERE kind = $1 AND failed_at IS NULL AND payload @> $2::jsonb"
+        " AND ($3::timestamptz IS NULL OR run_at <= $3)",
         kind,
         msgspec.json.encode(payload).decode(),
+        until,
     )
 
 

@@ -80,22 +80,31 @@ async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -
 
 DRAINED_WITHIN_S = 86_400
 _DRAINED_BEFORE = f"""
-SELECT given.nth, greatest(0, -sum(
-    earlier.liquidity_delta * least(earlier.tick_upper - earlier.tick_lower, {NARROW_TICKS})
-))::text AS before_raw
-FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY AS given (at_s, block_number, log_index, nth)
-JOIN facts.liquidity AS own ON own.at_s = given.at_s AND own.block_number = given.block_number
-    AND own.log_index = given.log_index
-JOIN facts.liquidity AS earlier ON earlier.pool_id = own.pool_id AND earlier.sender_id = own.sender_id
-    AND earlier.at_s BETWEEN own.at_s - {DRAINED_WITHIN_S} AND own.at_s AND earlier.tx_hash <> own.tx_hash
-    AND (earlier.block_number, earlier.log_index) < (own.block_number, own.log_index)
-GROUP BY given.nth
+WITH earlier AS (
+    SELECT given.nth, change.block_number, change.log_index, sum(
+        change.liquidity_delta * least(change.tick_upper - change.tick_lower, {NARROW_TICKS})
+    ) OVER (PARTITION BY given.nth ORDER BY change.block_number, change.log_index) AS part_raw
+    FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY
+        AS given (at_s, block_number, log_index, nth)
+    JOIN facts.liquidity AS own ON own.at_s = given.at_s AND own.block_number = given.block_number
+        AND own.log_index = given.log_index
+    JOIN facts.liquidity AS change ON change.pool_id = own.pool_id AND change.sender_id = own.sender_id
+        AND change.at_s BETWEEN own.at_s - {DRAINED_WITHIN_S} AND own.at_s AND change.tx_hash <> own.tx_hash
+        AND (change.block_number, change.log_index) < (own.block_number, own.log_index)
+        AND change.active_raw IS DISTINCT FROM 0
+)
+SELECT nth, (
+    greatest(0, max(part_raw)) - (array_agg(part_raw ORDER BY block_number DESC, log_index DESC))[1]
+)::text AS before_raw
+FROM earlier GROUP BY nth
 """  # noqa: S608
 
 
 async def read_drained_before(connection: Connection, drains: Sequence[Happening]) -> list[int]:
-    """For each removal, what its wallet took out of the same pool within ``DRAINED_WITHIN_S`` before it, less
-    what it put in, by the width of the ranges as in ``happening_moves.drains``."""
+    """For each removal, how far its wallet's part of the same pool had fallen already below the most that it
+    was within ``DRAINED_WITHIN_S`` before: who adds and then takes out bit by bit is caught, who takes out
+    and puts back is not. By the width of the ranges as in ``happening_moves.drains``; what lay out of range
+    does not count, since dust there can be any amount of liquidity."""
     before_raw = [0] * len(drains)
     spots = [drain.spot for drain in drains]
     rows = await fetch(

@@ -163,7 +163,7 @@ def test_a_verdict_that_changed_says_what_it_was_and_why() -> None:
         f"You hold {TOKEN}: its verdict changed from ok (ok) to danger (cannot_sell). It cannot be sold."
     )
     assert verdict_change_text(TOKEN, "", "danger (cannot_sell)", "No sale.") == (
-        f"You hold {TOKEN}: its first check says danger (cannot_sell). No sale."
+        f"You hold {TOKEN}: its first checks say danger (cannot_sell). No sale."
     )
     assert verdict_change_text(TOKEN, "ok (ok)", "warn", "").endswith(
         ": its verdict changed from ok (ok) to warn."

@@ -101,6 +101,13 @@ def test_many_small_removals_alert_as_often_as_they_pass_a_twentieth(slice_bps: 
     assert told == alerts
 
 
+def test_what_is_large_by_itself_alerts_whatever_went_before() -> None:
+    eth = 10**18
+    for before_raw in (0, 1000, 10**30):
+        assert drains_much(removal(40, 100, eth), before_raw)
+        assert drains_much(removal(5, 100, eth), before_raw)
+
+
 def test_where_the_share_is_not_known_another_eth_alerts() -> None:
     half = removal(500, None, GUARD.drained_wei // 2)
     assert [drains_much(half, before_raw) for before_raw in (0, 500, 1000, 1500)] == [
