@@ -81,7 +81,7 @@ class RequestedJobs:
         room = MAX_RECHECKS - await jobs.waiting(connection, "recheck", CHAIN, now) if changed else 0
         if room > 0:
             checked_lately = await checked_since(connection, changed, now - RECHECKED)
-            # Those that were enqueued last come last: nobody's tokens take all the room.
+            # Those that were enqueued last come last.
             checked = sorted(checked_lately, key=lambda token: (self._recheck_from_s.get(token, 0), token))
             checked = checked[:room]
             await jobs.enqueue_many(connection, "recheck", checked, CHAIN, run_at=now)

@@ -39,8 +39,8 @@ async def keep_recalled(
 async def keep_caught(
     connection: Connection, token: Address, sells: HolderSells, now_s: float, policy: Policy
 ) -> None:
-    """Stores the real holders that could not sell, where they make a trap of the token, and deletes those
-    that could: of a large token a few barred ones say nothing."""
+    """Stores the real holders that could not sell, where they make a trap of the token: of a large token a
+    few barred ones say nothing. Renews stored ones that still cannot, and deletes those that can."""
     caught, freed = find_caught(sells, policy)
     now = at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)

@@ -104,27 +104,26 @@ async def prepare_inputs(
         seed,
         list_candidates(known, ctx.contracts, token, ctx.policy.most_scouted),
         deep,
-        IndexInputs(unread=deep) if index is None else _order_holders(index, deep, ctx.policy),
+        IndexInputs(unread=deep) if index is None else order_holders(index, deep, ctx.policy),
         crowd,
         recalled,
         newest_number,
     )
 
 
-def _order_holders(index: TokenIndex, deep: bool, policy: Policy) -> IndexInputs:
+def order_holders(index: TokenIndex, deep: bool, policy: Policy) -> IndexInputs:
     """The facts with the holders in the order in which they are tried: in turns some of each third of the
     draw, and near the start those that could not sell lately."""
     if not deep:
         return index.facts
     drawn, own = index.facts.holders, set(index.caught)
-    third, few = policy.drawn_holders // 3, policy.most_holders // 3
-    turns = [
-        holder
-        for turn in range(0, third, few)
+    # So few at a turn that some of each third are among those that are tried, also beside the caught ones.
+    third, few = policy.drawn_holders // 3, max(1, policy.most_holders // 6)
+    thirds = [
+        [holder for holder in drawn[start : start + third] if holder not in own]
         for start in range(0, len(drawn), third)
-        for holder in drawn[start : start + third][turn : turn + few]
-        if holder not in own
     ]
+    turns = [holder for turn in range(0, third, few) for some in thirds for holder in some[turn : turn + few]]
     # The first two are those that hold most, whom other accounts' calls are tried for.
     holders = (*turns[:2], *index.caught, *turns[2:])[: policy.drawn_holders]
     return replace(index.facts, holders=holders)

@@ -1,5 +1,5 @@
 """All that the index knows of a token for a check: read at one moment, over one connection. Holders of a
-token, by its trades; first those that could not sell in a check of the last day. Recalled wallets: simulated
+token, by its trades; and those that could not sell in a check of the last day. Recalled wallets: simulated
 wallets that met a refusal or a loss in such a check, stored as the seed and number that they are drawn
 from."""
 
@@ -67,8 +67,8 @@ async def keep_recalled_wallets(
 
 
 MAX_CAUGHT = 4
-"""Holders that could not sell in an earlier check, which a check asks first: a third of those that it tries,
-so that of a large token a few barred ones, found one by one, do not make all of the next sample."""
+"""Holders that could not sell in an earlier check, which a check asks again: a third of those that it tries,
+so that they alone make no danger."""
 LEAST_CAUGHT = 2
 """So many are a danger of the token, which every check of the next day looks for; one may be barred for a
 good reason."""
