@@ -16,6 +16,7 @@ from chain.check.test_account_rights import put as put_with_rights
 from chain.check.test_pieces import put as put_capped
 from roundtrip.cli.main import app
 from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
@@ -480,7 +481,7 @@ INDEX_LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
         lambda p: changed(p, OWNED, lambda own: [*own, own[0]]), "yes NO unknown", "one of them twice",
     ),
     "too many": (
-        lambda p: changed(p, OWNED, [f"0x{n:040x}" for n in range(100, 113)]),
+        lambda p: changed(p, OWNED, [f"0x{n:040x}" for n in range(100, 101 + POLICY.drawn_holders)]),
         "yes NO unknown",
         "more holders than a check does",
     ),
