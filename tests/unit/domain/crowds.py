@@ -28,7 +28,7 @@ NO_BUY = RefusedCall("buy", "not you", 50_000)
 GONE = Missing("node", "timed out")
 ITS_OWN = Missing("token", "the token does not return balances")
 FATES: tuple[Difference, ...] = ("blocks", "wallet", "others", "others sold")
-CHOICES: tuple[Difference, ...] = ("time", "size", "share", "pieces", "route", "approval", "tip", "code")
+CHOICES: tuple[Difference, ...] = ("size", "time", "share", "pieces", "route", "approval", "tip", "code")
 
 
 def sale(loss_bps: int = 60, share_bps: int = BPS, whole: bool = True) -> Sale:

@@ -25,7 +25,7 @@ from .sales import Sale, SellResult, sell_result
 
 Choice = Literal["time", "size", "share", "pieces", "route", "approval", "tip", "code"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-"""The differences that a trader chooses. ``time`` first: the others are tried soon, but some seconds late."""
+"""The differences that a trader chooses. ``time`` first: the others are tried soon, though some seconds late."""
 Fate = Literal["blocks", "wallet", "others", "others sold"]
 """The differences that a trader does not choose."""
 _FATES: tuple[Fate, ...] = get_args(Fate)
