@@ -23,9 +23,9 @@ from .evidence import (
 from .refusals import SETTLED_SHORT
 from .sales import Sale, SellResult, sell_result
 
-Choice = Literal["time", "size", "share", "pieces", "route", "approval", "tip", "code"]
+Choice = Literal["size", "time", "share", "pieces", "route", "approval", "tip", "code"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-"""The differences that a trader chooses. ``time`` first: the others are tried soon, though some seconds late."""
+"""The differences that a trader chooses."""
 Fate = Literal["blocks", "wallet", "others", "others sold"]
 """The differences that a trader does not choose."""
 _FATES: tuple[Fate, ...] = get_args(Fate)

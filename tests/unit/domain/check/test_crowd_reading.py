@@ -259,8 +259,7 @@ def test_one_difference_that_costs_more_is_the_cause(cause: Difference) -> None:
 
 
 def test_causes_have_an_order() -> None:
-    """Of several the first: what a wallet does not choose, before what it does. Of that the time is first: the
-    others are tried soon, though some seconds late, as others' trades take time."""
+    """Of several the first: what a wallet does not choose, before what it does."""
     order = [*FATES, *CHOICES]
     for n, cause in enumerate(order):
         bad: dict[str, CellOutcome] = {later.replace(" ", "_"): PAUSED for later in order[n:]}

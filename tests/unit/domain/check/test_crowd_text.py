@@ -11,7 +11,7 @@ from unit.domain.crowds import PAUSED, crowd_sale, trade
 
 ROUTE = "Permit2 and the Universal Router"
 ALL_CAUSES: tuple[Cause, ...] = (
-    "wallet", "others", "others sold", "time", "size", "share", "pieces", "route", "approval", "tip",
+    "wallet", "others", "others sold", "size", "time", "share", "pieces", "route", "approval", "tip",
     "together", "not alone",
 )  # fmt: skip
 ODD = trade(PAUSED, size_wei=10**18, again_wei=5 * 10**17, after_s=7200, share_bps=5000, tip_wei=15 * 10**8)

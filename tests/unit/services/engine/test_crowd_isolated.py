@@ -78,7 +78,7 @@ def test_where_none_differs_nothing_is_tried() -> None:
 
 def test_of_a_wallet_that_chose_nothing_only_its_size_its_moment_and_its_fate_are_tried() -> None:
     fates = ["blocks", "wallet", "nearly all", "others", "others sold"]
-    assert list(by(tried(odd()))) == ["as drawn", *fates, "time", "size"]
+    assert list(by(tried(odd()))) == ["as drawn", *fates, "size", "time"]
 
 
 @pytest.mark.parametrize(
