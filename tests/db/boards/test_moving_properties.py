@@ -12,12 +12,19 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
-from roundtrip.domain.market.moving import SHARED_PURSE, WINDOW_S, CheckedLevel, MoneyFlow, crowd
+from roundtrip.domain.market.moving import (
+    CAUGHT_FOR_S,
+    SHARED_PURSE,
+    WINDOW_S,
+    CheckedLevel,
+    MoneyFlow,
+    crowd,
+)
 from roundtrip.store.boards import moving
 from roundtrip.store.check import evidence
 from roundtrip.store.index import cursor, vitals
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, as_bytes
 from support.hex_columns import as_address
 from support.tables import append_blocks, begin_index
 from support.told_blocks import Chain, MadeUp, bought, launched, sent, sold
@@ -56,6 +63,7 @@ class MovingTables(NamedTuple):
     origin: dict[int, Any]
     block: list[Any]
     evidence: list[Any]
+    caught_holder: list[Any]
 
 
 async def raw(connection: Connection) -> MovingTables:
@@ -71,6 +79,7 @@ async def raw(connection: Connection) -> MovingTables:
         {row["wallet_id"]: row for row in await rows("origin")},
         await rows("block"),
         await rows("evidence"),
+        await rows("caught_holder"),
     )
 
 
@@ -112,9 +121,12 @@ def obvious_flows(facts: MovingTables, window: tuple[int, int], least_buyers: in
         deep = [one for one in checks if one["deep"]]
         decided = [one for one in deep if one["verdict_level"] != "unknown" and one["holders"] > 0]
         tested = [one for one in decided if one["verdict_level"] in ("ok", "danger")]
-        if tested and max(tested, key=lambda one: one["id"])["verdict_code"] == "cannot_sell":
-            # A warning lifts no trap.
-            decided = tested
+        if tested and any(one["token"] == as_bytes(facts.address[token_id]) for one in facts.caught_holder):
+            last, newest_one = (max(some, key=lambda one: one["id"]) for some in (tested, decided))
+            age_s = (newest_one["checked_at"] - last["checked_at"]).total_seconds()
+            if last["verdict_code"] == "cannot_sell" and age_s <= CAUGHT_FOR_S:
+                # A warning lifts no trap.
+                decided = tested
         found[token_id] = MoneyFlow(
             token_id,
             facts.address[token_id],
@@ -239,8 +251,14 @@ async def adds_some(connection: Connection, chance: random.Random) -> None:
         "UPDATE facts.launch_step SET step = 'pooled' WHERE log_index % 2 = $1", chance.randrange(2)
     )
     for row in await connection.fetch("SELECT address FROM facts.address ORDER BY id"):
+        if chance.random() < 0.5:
+            await connection.execute(
+                "INSERT INTO facts.caught_holder (token, holder, seen_at) VALUES ($1, $1, to_timestamp(1))"
+                " ON CONFLICT DO NOTHING",
+                row["address"],
+            )
         for _ in range(chance.choice((0, 0, 1, 2, 3))):
-            at = datetime.fromtimestamp(chance.randrange(10**9), UTC)
+            at = datetime.fromtimestamp(chance.randrange(3 * CAUGHT_FOR_S), UTC)
             code, level = chance.choice(VERDICTS)
             deep, holders = chance.random() < 0.6, chance.choice((0, 1, 12))
             kept = evidence.KeptEvidence(at, 1, "p", code, level, b"", deep=deep, holders=holders)

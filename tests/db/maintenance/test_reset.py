@@ -59,6 +59,7 @@ async def rest_is_there(index: Connection) -> None:
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
     recalled = RecalledWallet("0x" + "aa" * 20, "0x" + "00" * 32, 3)
     await token_index.keep_recalled_wallets(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
+    await token_index.keep_caught_holders(index, TOKEN, [TOKEN], (), True, NOW, NOW - timedelta(days=1))
     await keep_archive_search(index, TOKEN, ArchiveSearch(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)
     await books.save_book(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))

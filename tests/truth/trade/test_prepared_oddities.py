@@ -97,7 +97,7 @@ async def test_a_token_whose_balances_change_is_no_trap(
     shrinks = source == "rebase_down" and step_s < 1200
     assert (sell.spend_raw < held_raw) is shrinks
     assert ("shrink by themselves" in sell.text) is shrinks
-    nearly = await prepared(ctx, "sell", token, wallet.address, percent="99.99")
+    nearly = await prepared(ctx, "sell", token, wallet.address, percent=99.99)
     assert (nearly.spend_raw == sell.spend_raw) is shrinks
     # A wallet takes its time to sign: all of it is there until the deadline.
     back = wallet.trade(sell, now_s(rpc) + 1000)
