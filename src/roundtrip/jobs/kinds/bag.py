@@ -204,9 +204,8 @@ async def _tokens_to_check(
     have room of their own: anybody can bring them about."""
     if not holdings or not node_answers(ctx) or await cursor.cursor(connection) is None:
         return []
-    others = await jobs.waiting(connection, "recheck", EVENT) + await jobs.waiting(
-        connection, "recheck", CHAIN
-    )
+    events = await jobs.waiting(connection, "recheck", EVENT, now)
+    others = events + await jobs.waiting(connection, "recheck", CHAIN, now)
     room = GUARD.most_waiting - max(0, await jobs.due(connection, "recheck", now) - others)
     if room <= 0:
         return []

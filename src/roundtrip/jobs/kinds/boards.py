@@ -60,7 +60,7 @@ async def _find_tokens(ctx: Context, now: datetime) -> tuple[Sequence[Address], 
     """The tokens to check now, and those whose exposure is to be read, as far as the queues have room."""
     async with ctx.pool.acquire() as connection:
         indexed = await cursor.cursor(connection)
-        others = await jobs.waiting(connection, "recheck", CHAIN)
+        others = await jobs.waiting(connection, "recheck", CHAIN, now)
         room = MAX_WAITING - max(0, await jobs.due(connection, "recheck", now) - others)
         reading_room = MAX_READINGS - await jobs.due(connection, "exposure", now)
         if indexed is None or (room <= 0 and reading_room <= 0):

@@ -178,10 +178,10 @@ async def traders_holding(
     max_read: int = MAX_LOOKED_AT,
 ) -> tuple[Address, ...]:
     """At most ``limit`` wallets that still hold more than a DUST-th of what they bought of a token, none of
-    ``without``: a third hold most, then a third that traded last, and a third drawn with ``seed`` (32
-    bytes). Who paid less than ``least_wei`` is left out, unless the price is unknown. At most
-    twice ``max_read`` traders are read: those with the highest ids, and those from a random id on. Transfers
-    other than trades are not considered."""
+    ``without``: first those that hold most, then those that traded last, then some drawn with ``seed`` (32
+    bytes), a third of ``limit`` each. Who paid less than ``least_wei`` is left out, unless the price is
+    unknown. At most twice ``max_read`` traders are read: those with the highest ids, and those from a random
+    id on. Transfers other than trades are not considered."""
     addresses = await fetch_values(
         connection,
         Address,
