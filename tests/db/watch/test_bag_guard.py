@@ -364,6 +364,20 @@ async def test_a_strangers_pool_alarms_nobody_and_the_tokens_own_does(
     assert await read_alerts(ground) == [(ALICE, "draining", number) for number in numbers]
 
 
+async def test_liquidity_that_costs_nothing_hides_no_removal(ground: AlertGround) -> None:
+    main = v3_at(HIGH, WETH, 3000)
+    await ground.block(
+        sent(v3_opened(HIGH, WETH, 3000)),
+        of_weth(main, 10**12, 10 * 10**18),
+        sent(v3_minted(main, CAROL, 10**18, 0, 0), sender=CAROL),
+    )
+    await ground.block(buys(ALICE))
+    await ground.block(after_s=2 * MINUTE_S)
+    taken = await ground.block(of_weth(main, -(10**12) // 10, 10**18))
+    await ground.read()
+    assert await read_alerts(ground) == [(ALICE, "draining", taken.ref.number)]
+
+
 async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_sale(
     ground: AlertGround,
 ) -> None:
@@ -443,13 +457,13 @@ async def test_what_a_wallet_took_out_of_a_pool_before_counts_for_a_day(ground: 
         await partitions.ensure(ground.index, "facts.liquidity", at_s - day_s - 1, at_s)
     changes = [
         # seconds before, pool, sender, ticks, delta, active before, transaction
+        (day_s + 1, 1, 7, 60, -(10**6), 5, 7),
         (day_s, 1, 7, 60, -1000, 5, 1),
         (day_s - 1, 1, 7, 10, 2, 5, 2),
         (100, 1, 7, 60, 10**6, 5, 3),
         (99, 1, 7, 60, -40, None, 4),
         (98, 1, 7, 60, -(10**6), 0, 5),
         (97, 1, 7, 10, -5, 5, 6),
-        (day_s + 1, 1, 7, 60, -(10**6), 5, 7),
         (8, 1, 8, 60, -(10**6), 5, 8),
         (8, 2, 7, 60, -(10**6), 5, 9),
         (0, 1, 7, 60, -(10**6), 5, 10),
@@ -471,9 +485,9 @@ async def test_what_a_wallet_took_out_of_a_pool_before_counts_for_a_day(ground: 
         )
     drains = [
         Happening("draining", Spot(1, log, at_s - before_s, TxHash("0x")), BOB, HIGH, None, None, 1, None)
-        for log, before_s in ((10, 0), (2, 100), (1, day_s - 1), (0, day_s), (8, 8))
+        for log, before_s in ((10, 0), (3, 100), (2, day_s - 1), (1, day_s), (8, 8))
     ]
-    expected_raw = [40 * 60 + 5 * 10, 60_000 - 20, 60_000, 0, 0]
+    expected_raw = [40 * 60 + 5 * 10, 60_060_000 - 20, 60_060_000, 60_000_000, 0]
     assert await bags.read_drained_before(ground.index, drains) == expected_raw
 
 

@@ -1,6 +1,7 @@
 """The bag guard: which events of a token alert its holders, and when its verdict has changed. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -63,25 +64,72 @@ def sells_much(before_raw: int, sold_raw: int, supply_raw: int | None, guard: Gu
     return (before_raw + sold_raw) // part > before_raw // part
 
 
-def drains_much(draining: Happening, before_raw: int = 0, guard: Guard = GUARD) -> bool:
+def drains_enough(draining: Happening, before_raw: int = 0, guard: Guard = GUARD) -> bool:
+    """Whether the money that left a pool can alert its token's holders, whatever its share: True where it is
+    not known. ``before_raw`` as in ``drains_much``."""
+    total_wei = _total_wei(draining, before_raw)
+    return total_wei is None or total_wei >= guard.least_drained_wei
+
+
+def drains_much(
+    draining: Happening, before_raw: int = 0, pool_wei: int | None = None, guard: Guard = GUARD
+) -> bool:
     """Whether enough left a pool to alert its token's holders, if the pool matters. ``before_raw``: how far
     the same wallet's part had fallen already within a day before, in units of the part: many small removals
-    alert as one large one. One that is large by itself alerts in any case."""
-    part_raw, whole_raw, drained_wei = draining.part_raw, draining.whole_raw, draining.eth_wei
-    if before_raw and drains_much(draining, 0, guard):
+    alert as one large one. One that is large by itself alerts in any case. ``pool_wei``: the money that was
+    in the pool; None: not known. Its share counts beside that of the liquidity, which anybody makes small by
+    adding liquidity that is out of range and costs nothing."""
+    if before_raw and drains_much(draining, 0, pool_wei, guard):
         return True
-    total_wei = drained_wei
-    if drained_wei is not None and part_raw:
-        # At the price of this removal.
-        total_wei = drained_wei * (before_raw + part_raw) // part_raw
+    part_raw, whole_raw, drained_wei = draining.part_raw, draining.whole_raw, draining.eth_wei
+    total_wei = _total_wei(draining, before_raw)
     if total_wei is not None and total_wei < guard.least_drained_wei:
         return False
+    before_wei = 0 if total_wei is None or drained_wei is None else total_wei - drained_wei
+    if (
+        pool_wei is not None
+        and drained_wei is not None
+        # What came into the pool since its money was counted can leave it, too.
+        and _passes_part(before_wei, drained_wei, max(pool_wei, drained_wei), guard)
+    ):
+        return True
     if draining.share_ppm() is not None and part_raw is not None and whole_raw is not None:
-        step_raw = max(1, -(-(whole_raw + before_raw) * guard.drained_ppm // _PPM))
-        return (before_raw + part_raw) // step_raw > before_raw // step_raw
-    if drained_wei is None or total_wei is None:
+        return _passes_part(before_raw, part_raw, whole_raw, guard)
+    if drained_wei is None:
         return False
-    return total_wei // guard.drained_wei > (total_wei - drained_wei) // guard.drained_wei
+    return (before_wei + drained_wei) // guard.drained_wei > before_wei // guard.drained_wei
+
+
+def _total_wei(draining: Happening, before_raw: int) -> int | None:
+    """What the wallet took out in all, at the price of this removal."""
+    if draining.eth_wei is None or not draining.part_raw:
+        return draining.eth_wei
+    return draining.eth_wei * (before_raw + draining.part_raw) // draining.part_raw
+
+
+def _passes_part(before: int, part: int, whole: int, guard: Guard) -> bool:
+    """Whether ``part`` of ``whole`` passes another multiple of the threshold, after ``before``."""
+    step = max(1, -(-(whole + before) * guard.drained_ppm // _PPM))
+    return (before + part) // step > before // step
+
+
+def fold_drained(changes: Iterable[tuple[int, bool, int]], within_s: int) -> Iterator[int]:
+    """For each change of one wallet's part of one pool, in order, how far that part had fallen before the
+    change's transaction below the most that it was within ``within_s`` before. A change: its time in seconds,
+    whether a transaction begins with it, and by how much the part changes. O(n)."""
+    part_raw = fallen_raw = 0
+    # Falling parts, each with the last time at which the wallet had it.
+    most = deque[tuple[int, int]]()
+    for at_s, begins, raw in changes:
+        if begins:
+            while most and most[-1][1] <= part_raw:
+                most.pop()
+            most.append((at_s, part_raw))
+            while most[0][0] < at_s - within_s:
+                most.popleft()
+            fallen_raw = most[0][1] - part_raw
+        yield fallen_raw
+        part_raw += raw
 
 
 class PoolMoney(NamedTuple):

@@ -19,7 +19,14 @@ from roundtrip.domain.watch.alerts import (
     draft_alert,
     more_alerts_text,
 )
-from roundtrip.domain.watch.bag_guard import GUARD, drains_much, guard_source_id, pool_matters, sells_much
+from roundtrip.domain.watch.bag_guard import (
+    GUARD,
+    drains_enough,
+    drains_much,
+    guard_source_id,
+    pool_matters,
+    sells_much,
+)
 from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.jobs.engine.loop import describe_error
@@ -110,8 +117,8 @@ async def holders_to_alert(
 ) -> dict[int, list[AlertSource]]:
     """The holders to alert of each happening, by its index in ``happenings``; an entry is never empty. An
     account is not alerted of its own actions."""
-    large = await _large_sales(connection, happenings), await _large_drains(connection, happenings)
-    candidates = sorted({i for indexes in large for i in indexes})
+    drains = [i for i, happening in enumerate(happenings) if happening.verb == "draining"]
+    candidates = sorted({*await _large_sales(connection, happenings), *drains})
     alerted: dict[int, list[AlertSource]] = {}
     holders_of_each = await bags.holders(connection, [happenings[i] for i in candidates])
     for i, holders in zip(candidates, holders_of_each, strict=True):
@@ -119,10 +126,10 @@ async def holders_to_alert(
         if sources:
             alerted[i] = sources
     # Drains are weighed last: most tokens have no account that holds them.
-    drains = [i for i in alerted if happenings[i].verb == "draining"]
-    weighed = await bag_changes.weigh_drains(connection, contracts, [happenings[i] for i in drains])
-    for i, weights in zip(drains, weighed, strict=True):
-        if weights is not None and not pool_matters(*weights):
+    held = [i for i in drains if i in alerted]
+    large = await _large_drains(connection, contracts, [happenings[i] for i in held])
+    for i, is_large in zip(held, large, strict=True):
+        if not is_large:
             del alerted[i]
     return alerted
 
@@ -150,12 +157,21 @@ async def _large_sales(connection: Connection, happenings: Sequence[Happening]) 
     return large
 
 
-async def _large_drains(connection: Connection, happenings: Sequence[Happening]) -> list[int]:
-    drains = [i for i, happening in enumerate(happenings) if happening.verb == "draining"]
-    if not drains:
-        return []
-    before_raw = await bags.read_drained_before(connection, [happenings[i] for i in drains])
-    return [i for i, raw in zip(drains, before_raw, strict=True) if drains_much(happenings[i], raw)]
+async def _large_drains(
+    connection: Connection, contracts: Contracts, drains: Sequence[Happening]
+) -> list[bool]:
+    """Whether each removal alerts its token's holders. Pools are weighed only for removals whose money
+    can."""
+    before_raw = await bags.read_drained_before(connection, drains)
+    large = [drains_enough(drain, raw) for drain, raw in zip(drains, before_raw, strict=True)]
+    weighable = [nth for nth, is_large in enumerate(large) if is_large]
+    weighed = await bag_changes.weigh_drains(connection, contracts, [drains[nth] for nth in weighable])
+    for nth, weights in zip(weighable, weighed, strict=True):
+        pool_wei, pools = weights or (None, None)
+        large[nth] = drains_much(drains[nth], before_raw[nth], pool_wei) and (
+            pools is None or pool_matters(*pools)
+        )
+    return large
 
 
 def _is_alerted(holder: BagHolder, happening: Happening) -> bool:

@@ -293,12 +293,13 @@ class _PoolMoneyRow(NamedTuple):
 
 async def weigh_drains(
     connection: Connection, contracts: Contracts, drains: Sequence[Happening]
-) -> list[tuple[PoolMoney, list[PoolMoney]] | None]:
-    """The drained pool of each drain, and all pools of its token that were read, this one included; None: its
-    pool is unknown. The day's trades and the money are those up to the start of the drain's minute, so that
-    each token is read once a minute. A pool's money is what was put in and paid in, less what was taken and
-    paid out; in a curve only what was paid. A drained pool has at least what the drain took out."""
-    weights: list[tuple[PoolMoney, list[PoolMoney]] | None] = [None] * len(drains)
+) -> list[tuple[int | None, tuple[PoolMoney, list[PoolMoney]]] | None]:
+    """For each drain the money that its pool had, in wei, or None where it is not known; the drained pool;
+    and all pools of its token that were read, this one included. None: its pool is unknown. The day's trades
+    and the money are those up to the start of the drain's minute, so that each token is read once a minute. A
+    pool's money is what was put in and paid in, less what was taken and paid out; in a curve only what was
+    paid. A drained pool has at least what the drain took out."""
+    weights: list[tuple[int | None, tuple[PoolMoney, list[PoolMoney]]] | None] = [None] * len(drains)
     spots = [drain.spot for drain in drains]
     if not spots:
         return weights
@@ -340,11 +341,10 @@ async def weigh_drains(
         places.setdefault((row.token_id, row.minute_s), {})[row.id] = PoolMoney(row.traded, wei)
     for nth, (token_id, pool_id) in pools.items():
         token_pools = places[token_id, minutes[nth]]
-        own = _add_drained(token_pools[pool_id], drains[nth])
-        weights[nth] = (
-            own,
-            [own if other_id == pool_id else place for other_id, place in token_pools.items()],
-        )
+        known = token_pools[pool_id]
+        own = _add_drained(known, drains[nth])
+        pools_now = [own if other_id == pool_id else place for other_id, place in token_pools.items()]
+        weights[nth] = known.wei, (own, pools_now)
     return weights
 
 

@@ -4,13 +4,21 @@ connection and does not end the transaction."""
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import NamedTuple
 
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, Numeric, TxHash
 from roundtrip.domain.market.signals import NARROW_TICKS
-from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, KnownVerdict, StoredLevel
+from roundtrip.domain.watch.bag_guard import (
+    GUARD,
+    BagHolding,
+    BagStanding,
+    KnownVerdict,
+    StoredLevel,
+    fold_drained,
+)
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_values
 
@@ -80,23 +88,26 @@ async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -
 
 DRAINED_WITHIN_S = 86_400
 _DRAINED_BEFORE = f"""
-WITH earlier AS (
-    SELECT given.nth, change.block_number, change.log_index, sum(
-        change.liquidity_delta * least(change.tick_upper - change.tick_lower, {NARROW_TICKS})
-    ) OVER (PARTITION BY given.nth ORDER BY change.block_number, change.log_index) AS part_raw
+WITH own AS MATERIALIZED (
+    SELECT given.nth, change.pool_id, change.sender_id, change.at_s, change.block_number, change.log_index
     FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY
         AS given (at_s, block_number, log_index, nth)
-    JOIN facts.liquidity AS own ON own.at_s = given.at_s AND own.block_number = given.block_number
-        AND own.log_index = given.log_index
-    JOIN facts.liquidity AS change ON change.pool_id = own.pool_id AND change.sender_id = own.sender_id
-        AND change.at_s BETWEEN own.at_s - {DRAINED_WITHIN_S} AND own.at_s AND change.tx_hash <> own.tx_hash
-        AND (change.block_number, change.log_index) < (own.block_number, own.log_index)
-        AND change.active_raw IS DISTINCT FROM 0
+    JOIN facts.liquidity AS change USING (at_s, block_number, log_index)
+), part AS (
+    SELECT pool_id, sender_id, min(at_s) - {DRAINED_WITHIN_S} AS from_s, max(at_s) AS to_s
+    FROM own GROUP BY pool_id, sender_id
 )
-SELECT nth, (
-    greatest(0, max(part_raw)) - (array_agg(part_raw ORDER BY block_number DESC, log_index DESC))[1]
-)::text AS before_raw
-FROM earlier GROUP BY nth
+SELECT part.pool_id, part.sender_id, change.at_s, lag(change.tx_hash) OVER (
+        PARTITION BY part.pool_id, part.sender_id ORDER BY change.block_number, change.log_index
+    ) IS DISTINCT FROM change.tx_hash AS begins,
+    (CASE WHEN change.active_raw = 0 THEN 0 ELSE
+        change.liquidity_delta * least(change.tick_upper - change.tick_lower, {NARROW_TICKS})
+    END)::text AS raw, coalesce(own.nth, 0) AS nth
+FROM part JOIN facts.liquidity AS change ON change.pool_id = part.pool_id
+    AND change.sender_id = part.sender_id AND change.at_s BETWEEN part.from_s AND part.to_s
+LEFT JOIN own ON own.at_s = change.at_s AND own.block_number = change.block_number
+    AND own.log_index = change.log_index
+ORDER BY part.pool_id, part.sender_id, change.block_number, change.log_index
 """  # noqa: S608
 
 
@@ -104,19 +115,28 @@ async def read_drained_before(connection: Connection, drains: Sequence[Happening
     """For each removal, how far its wallet's part of the same pool had fallen already below the most that it
     was within ``DRAINED_WITHIN_S`` before: who adds and then takes out bit by bit is caught, who takes out
     and puts back is not. By the width of the ranges as in ``happening_moves.drains``; what lay out of range
-    does not count, since dust there can be any amount of liquidity."""
+    does not count, since dust there can be any amount of liquidity. Each wallet's changes in a pool are read
+    once, for all of its removals."""
     before_raw = [0] * len(drains)
+    if not drains:
+        return before_raw
     spots = [drain.spot for drain in drains]
     rows = await fetch(
         connection,
-        tuple[int, Numeric],
+        tuple[int, int, int, bool, Numeric, int],
         _DRAINED_BEFORE,
         [spot.at_s for spot in spots],
         [spot.block_number for spot in spots],
         [spot.log_index for spot in spots],
     )
-    for nth, raw in rows:
-        before_raw[nth - 1] = raw
+    for _, part in groupby(rows, key=lambda row: row[:2]):
+        changes = list(part)
+        fallen = fold_drained(
+            ((at_s, begins, raw) for _, _, at_s, begins, raw, _ in changes), DRAINED_WITHIN_S
+        )
+        for change, fallen_raw in zip(changes, fallen, strict=True):
+            if change[-1]:
+                before_raw[change[-1] - 1] = fallen_raw
     return before_raw
 
 

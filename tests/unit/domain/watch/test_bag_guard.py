@@ -24,6 +24,7 @@ from roundtrip.domain.watch.bag_guard import (
     drains_much,
     find_bought,
     find_newcomers,
+    fold_drained,
     guard_source_id,
     initial_standing,
     judge_newcomer,
@@ -123,6 +124,47 @@ def test_little_money_alerts_nobody_however_it_is_parted() -> None:
     least_wei = GUARD.least_drained_wei
     assert not drains_much(removal(60, 100, least_wei // 2 - 1), 60)
     assert drains_much(removal(60, 100, least_wei // 2), 60)
+
+
+def test_dust_out_of_range_hides_no_removal_of_money() -> None:
+    """The share of the liquidity is made small by what costs nothing; that of the money is not."""
+    eth = 10**18
+    assert not drains_much(removal(1, 10**6, eth))
+    assert drains_much(removal(1, 10**6, eth), 0, 20 * eth)
+    assert not drains_much(removal(1, 10**6, eth), 0, 20 * eth + 1)
+    assert not drains_much(removal(1, 10**6, GUARD.least_drained_wei - 1), 0, 1)
+
+
+def test_slices_of_a_pools_money_alert_as_they_pass_a_twentieth() -> None:
+    eth = 10**18
+    told = [
+        drains_much(removal(1, 10**6, eth // 10), before_raw, 10 * eth - before_raw * eth // 10)
+        for before_raw in range(50)
+    ]
+    assert sum(told) == 10
+
+
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 4), st.booleans(), st.integers(-(10**30), 10**30)), min_size=1, max_size=30
+)
+
+
+@given(CHANGES, st.integers(0, 20))
+def test_how_far_a_part_had_fallen_is_what_a_walk_through_each_window_finds(
+    moves: list[tuple[int, bool, int]], within_s: int
+) -> None:
+    changes = list[tuple[int, bool, int]]()
+    at_s = 0
+    for waited_s, begins, raw in moves:
+        at_s += waited_s if begins else 0
+        changes.append((at_s, begins or not changes, raw))
+    expected = list[int]()
+    for nth, (now_s, _, _) in enumerate(changes):
+        own = max(i for i in range(nth + 1) if changes[i][1])
+        starts = [i for i in range(own + 1) if changes[i][1] and changes[i][0] >= now_s - within_s]
+        parts = [sum(raw for _, _, raw in changes[:i]) for i in starts]
+        expected.append(max(parts) - parts[-1])
+    assert list(fold_drained(changes, within_s)) == expected
 
 
 def test_one_check_is_not_believed_and_a_second_one_after_ten_seconds_is() -> None:
