@@ -13,6 +13,7 @@ from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Crowd
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.deploy import ZERO
@@ -100,6 +101,28 @@ async def test_a_crowd_of_cheap_pools_with_a_fee_of_nine_tenths_leaves_the_fair_
     assert got > after.bought().received_raw
     fill = trader.sell(got)
     assert not fill.ok or loss_bps(PROBE_WEI, fill.back_raw) > 9000
+
+
+@pytest.mark.parametrize("cheap", [False, True], ids=["third", "behind two cheaper pools that refuse sells"])
+async def test_the_whole_crowd_trades_in_two_pools_and_in_the_one_that_decides(
+    ctx: Context, rpc: SyncRpc, built: Built, cheap: bool
+) -> None:
+    parties = Parties(rpc, built)
+    hook = "revert_on_sell" if cheap else ""
+    others = [
+        PoolPlan("eth", 3000, 20_000, 1400, version=4, hook=hook, tick_spacing=60 + number)
+        for number in range(2)
+    ]
+    small = replace(FAIR, quote_milli=18_000, supply_bps=1200, fee_pips=10_000)
+    hooks = {f"{hook}_eth": parties.hook(hook)} if cheap else None
+    seen = await look(ctx, parties.honest(replace(FAIR, supply_bps=1000), *others, small, hooks=hooks))
+    whole, few = sum(POLICY.crowd_counts) + 1, len(range(0, sum(POLICY.crowd_counts), POLICY.few_step)) + 1
+    traded = [len(venue.crowd.trades) for venue in seen.evidence.venues if isinstance(venue.crowd, Crowd)]
+    assert seen.judgement.verdict.code == "ok"
+    best = seen.evidence.venues[seen.judgement.best or 0]
+    assert isinstance(best.crowd, Crowd)
+    assert len(best.crowd.trades) == whole
+    assert sorted(traded) == ([whole] * 4 if cheap else [few, few, whole, whole])
 
 
 async def test_a_pool_that_pays_the_buyer_back_leaves_the_answer_alone(

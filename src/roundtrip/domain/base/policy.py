@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 class Policy:
     """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-30.1"
+    version: str = "2026-11-30.2"
 
     probe_wei: int = 10**17
     """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
@@ -101,6 +101,10 @@ class Policy:
     """The bounds of the drawn times before each block of the crowd's buys."""
     crowd_depth_divisor: int = 10
     """Together the crowd buys for at most this part of the venue's depth."""
+    most_crowded: int = 2
+    """On so many of the best venues all of the crowd trades. On each further one that bought, every
+    ``few_step``-th wallet and the largest do, until one of these decides: then all do on every venue."""
+    few_step: int = 4
     crowd_gas_limit: int = 3_000_000
     """The most gas of one of the crowd's buys or sells."""
     crowd_gas: int = 48_000_000

@@ -141,6 +141,8 @@ _PURPOSES = MappingProxyType(
         "crowd_gas": "the most gas of all of them in one simulation",
         "most_recalled": "wallets of earlier checks, which could not sell or lost more, that trade again",
         "recalled_s": "how long such a wallet is recalled",
+        "most_crowded": "on so many of the best venues all of the crowd trades, and on any that decides",
+        "few_step": "on the others one wallet in so many does, and the largest",
         "crowd_margin_bps": "a wallet of the crowd that loses so much more than the main one is isolated",
         "most_isolated": "wallets of one venue that are tried alone",
         "most_alone": "on so many of the best venues each main sell, or the first, is simulated alone",

@@ -71,4 +71,9 @@ async def try_sells(bought: BuyRoundResult, meter: Meter, note_step: NoteStep = 
 
 
 async def _try_rounds(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    return await run_isolation_round(bought, await run_sell_round(bought, meter))
+    sold = await run_sell_round(bought, meter)
+    evidence = await run_isolation_round(bought, sold)
+    if sold.few and judge(evidence, bought.run.means.policy).best in sold.few:
+        # Whoever makes two better pools must not choose how many wallets try the one that decides.
+        evidence = await run_isolation_round(bought, await run_sell_round(bought, meter, whole=True))
+    return evidence

@@ -1,5 +1,6 @@
 """The trades of the sell round and of the isolation round, and what they met, read into evidence."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -102,13 +103,14 @@ Sellers = dict[PartSell, CrowdSells]
 
 @dataclass(frozen=True, slots=True)
 class SellRoundResult:
-    """The trades on each venue and their results. ``crowds``: who of each crowd traded. ``read``: the
-    evidence, where it was read already."""
+    """The trades on each venue and their results. ``crowds``: who of each crowd traded. ``few``: the venues
+    on which only few of the crowd traded. ``read``: the evidence, where it was read already."""
 
     run: CheckSession
     trials: list[VenueTrial]
     crowds: Crowds
     results: SellResults
+    few: Collection[int] = ()
     read: tuple[VenueEvidence, ...] | None = None
 
     def with_results(self, results: SellResults) -> "SellRoundResult":

@@ -1,7 +1,7 @@
 """The sell round: on every venue that bought the main wallet sells alone after each delay, and the crowd
 sells in company."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from roundtrip.chain.rpc.client import CodeFault, Meter
@@ -13,7 +13,7 @@ from roundtrip.domain.check.evidence import AnyLaunch, CrowdWallet, Missing, Pro
 from roundtrip.domain.check.venue_code import tie_order
 
 from .buy_round import BuyRoundResult
-from .crowd import WHOLE_CROWD, most_parts, pool_gas
+from .crowd import CrowdPart, most_parts, pool_gas
 from .crowd_sells import CrowdSells, choose_sellers, crowd_plan, give_gas, limits_gas, measure_sellers
 from .main_trips import OTHER_SIZES, beside_probes, probe_plan, pull_plan
 from .sell_results import (
@@ -31,16 +31,19 @@ from .sell_results import (
 from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
 
-async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> SellRoundResult:
-    """Sells on every venue that bought. Sends one batch; one more where a crowd used up the node's gas pool
+async def run_sell_round(bought: BuyRoundResult, meter: Meter, *, whole: bool = False) -> SellRoundResult:
+    """Sells on every venue that bought. ``whole``: all of the crowd on each of them, as on the
+    ``most_crowded`` best; else few wallets on the others. Sends one batch; one more where a crowd used up the node's gas pool
     and is split; and one where a crowd had too little gas or too little to sell, the wallet that traded
     before used up the gas pool, or a simulation of several trades did not show all of them. Where the node
     fails, the results are Missing."""
     run, trials, launch = replace(bought.run, meter=meter), bought.venues_to_sell_on(), bought.data.launch
-    crowds = _choose_crowds(run, trials, launch)
-    groups = _plan_sells(run, trials, crowds)
+    ranked = _rank(run, trials)
+    few = () if whole else ranked[run.means.policy.most_crowded :]
+    crowds = _choose_crowds(run, trials, launch, few)
+    groups = _plan_sells(run, trials, crowds, ranked)
     results = await send_groups(run, trials, groups)
-    first = SellRoundResult(run, trials, crowds, results)
+    first = SellRoundResult(run, trials, crowds, results, few)
     venues = first.venues()
     crowds, split = _split_crowds(run, trials, launch, crowds, results)
     if split:
@@ -65,7 +68,7 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> SellRoundResul
     if repeated:
         results |= await send_groups(run, trials, repeated)
     is_read = not (split or short or repeated) and crowds.keys() == first.crowds.keys()
-    return SellRoundResult(run, trials, crowds, results, venues if is_read else None)
+    return SellRoundResult(run, trials, crowds, results, few, venues if is_read else None)
 
 
 def _brought_less(venues: Sequence[VenueEvidence], sell: Sell) -> bool:
@@ -79,8 +82,11 @@ def _brought_less(venues: Sequence[VenueEvidence], sell: Sell) -> bool:
     )
 
 
-def _choose_crowds(run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None) -> Crowds:
-    """The wallets that trade on each venue after a buy of the judged size; none where a curve is closing."""
+def _choose_crowds(
+    run: CheckSession, trials: list[VenueTrial], launch: AnyLaunch | Missing | None, few: Collection[int]
+) -> Crowds:
+    """The wallets that trade on each venue after a buy of the judged size; none where a curve is closing.
+    ``few``: the venues on which only every ``few_step``-th trades, wallets of all sizes."""
     crowds: Crowds = {}
     for number, trial in enumerate(trials):
         size = trial.main_size()
@@ -89,7 +95,8 @@ def _choose_crowds(run: CheckSession, trials: list[VenueTrial], launch: AnyLaunc
             continue
         if not trial.crowd_parts:
             crowds[PartSell(number)] = GAS_POOL_SPENT
-        for part in WHOLE_CROWD.split(trial.crowd_parts):
+        step = run.means.policy.few_step if number in few else 1
+        for part in CrowdPart(step=step).split(-(-trial.crowd_parts // step)):
             crowds[PartSell(number, part=part)] = choose_sellers(run, part.of(trial), launch, main)
         apart: tuple[tuple[CrowdOf, tuple[CrowdWallet, ...]], ...] = (
             ("recalled", trial.recalled_wallets),
@@ -103,14 +110,20 @@ def _choose_crowds(run: CheckSession, trials: list[VenueTrial], launch: AnyLaunc
     return crowds
 
 
-def _plan_sells(run: CheckSession, trials: list[VenueTrial], crowds: Crowds) -> list[SellPlans]:
+def _rank(run: CheckSession, trials: list[VenueTrial]) -> list[int]:
+    """The venues that bought: first the one that is likely to decide, then by what a buy brings."""
+    selling = [number for number, trial in enumerate(trials) if trial.main_size() is not None]
+    first = _find_likely_best(run, trials, selling)
+    return sorted(selling, key=lambda number: (number != first, -bought_raw(trials[number])))
+
+
+def _plan_sells(
+    run: CheckSession, trials: list[VenueTrial], crowds: Crowds, ranked: list[int]
+) -> list[SellPlans]:
     """The trades of the first batch, in groups: each group is one simulation, its trades one after the other.
     The best venues have a simulation for each of the main wallet's sells, the others share them."""
     policy, groups = run.means.policy, list[SellPlans]()
-    selling = [number for number, trial in enumerate(trials) if trial.main_size() is not None]
-    first = _find_likely_best(run, trials, selling)
-    ranked = sorted(selling, key=lambda number: (number != first, -bought_raw(trials[number])))
-    for number in selling:
+    for number in sorted(ranked):
         trial, size = trials[number], trials[number].main_size()
         assert size is not None
         soon, hour, day = (
