@@ -33,10 +33,10 @@ from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter, *, whole: bool = False) -> SellRoundResult:
     """Sells on every venue that bought. ``whole``: all of the crowd on each of them, as on the
-    ``most_crowded`` best; else few wallets on the others. Sends one batch; one more where a crowd used up the node's gas pool
-    and is split; and one where a crowd had too little gas or too little to sell, the wallet that traded
-    before used up the gas pool, or a simulation of several trades did not show all of them. Where the node
-    fails, the results are Missing."""
+    ``most_crowded`` best; else few wallets on the others. Sends one batch; one more where a crowd used up the
+    node's gas pool and is split; and one where a crowd had too little gas or too little to sell, the wallet
+    that traded before used up the gas pool, or a simulation of several trades did not show all of them.
+    Where the node fails, the results are Missing."""
     run, trials, launch = replace(bought.run, meter=meter), bought.venues_to_sell_on(), bought.data.launch
     ranked = _rank(run, trials)
     few = () if whole else ranked[run.means.policy.most_crowded :]
