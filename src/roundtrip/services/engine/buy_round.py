@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from roundtrip.chain.blocks import environments
-from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.simulate import legs, outcomes, probe_plans, token_facts
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys, venue_amounts
@@ -40,6 +40,7 @@ from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND
+from roundtrip.venues.multicall import plan_reads, read_answers
 
 from .candidates import Candidates, unseen_venues
 from .crowd import (
@@ -132,7 +133,10 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
     run = replace(run, setting=replace(run.setting, policy=fit_attempts(run)))
     candidates = inputs.candidates.venues
     run = await _with_rates(run, candidates)
-    places, passed_over = await choose_places(run, _places_of(candidates))
+    listed = _places_of(candidates)
+    if not inputs.candidates.complete:
+        listed = await keep_existing(run, listed)
+    places, passed_over = await choose_places(run, listed)
     data = await ask_buy_round(run, places)
     new = unseen_venues(means.contracts, run.token, data.launch, candidates) if role == "token" else ()
     if new:
@@ -145,6 +149,29 @@ async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) 
 
 def _places_of(venues: tuple[Venue, ...]) -> tuple[VenuePlace, ...]:
     return tuple(VenuePlace(venue, BY_KIND[venue.kind]) for venue in venues)
+
+
+async def keep_existing(run: CheckSession, places: tuple[VenuePlace, ...]) -> tuple[VenuePlace, ...]:
+    """The places without the standard pools that do not exist: one call asks for the price in each, where a
+    buy of each would be a simulation. All of them where the node does not answer it."""
+    pools = [place for place in places if not place.venue.is_curve]
+    contracts = run.means.contracts
+    calls = [place.file.fact_calls(place.venue, contracts) for place in pools]
+    reads = plan_reads([first for first, *_ in calls], contracts)
+    call = RpcCall("eth_call", [{"to": reads.to, "data": reads.data}, {"blockHash": run.head.block.hash}])
+    try:
+        (answer,) = await run.means.node.batch([call], run.meter)
+        prices = read_answers(hex_bytes(answer), len(pools))
+    except NodeFault:
+        prices = None
+    if prices is None:
+        return places
+    missing = {
+        place
+        for place, price, asked in zip(pools, prices, calls, strict=True)
+        if not place.file.read_facts(place.venue, run.token, (price, *[None] * (len(asked) - 1))).exists
+    }
+    return tuple(place for place in places if place not in missing)
 
 
 # --- quotes of the venues --------------------------------------------------------------------------
