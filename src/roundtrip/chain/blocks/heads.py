@@ -223,6 +223,11 @@ class Heads:
                 with contextlib.suppress(RoundtripError):
                     await self.refresh()
 
+    def poll_soon(self) -> None:
+        """For a request that only tells the head: polls once now where polls had become slow. The request
+        does not wait, and the next one knows whether the node answers."""
+        self._woken.set()
+
     def _is_idle(self) -> bool:
         return self._idle_s is not None and self._clock() - self._asked_s > _BUSY_S
 

@@ -205,7 +205,8 @@ def other_seller_text(reading: VenueReading, policy: Policy) -> str:
     # It sells half of what it got.
     if refuses_others(reading) and not isinstance(reading.half, RefusedCall):
         clauses.append(f"; {receiver} cannot sell it at once")
-    if refuses_again(reading, policy):
+    # It sells a day later than the main wallet does last: where that fails, having traded is not why.
+    if refuses_again(reading, policy) and enough(reading.day, policy):
         clauses.append(f"; {again} cannot sell it, not even after an hour")
     beside = ((much, reading.much_gas), ("a sell with little gas", reading.little_gas))
     for who, sell in (*beside, (receiver, reading.handed_on), (again, reading.traded_before)):

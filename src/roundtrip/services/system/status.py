@@ -280,6 +280,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
 
 async def health(ctx: Context, params: Nothing) -> UseCaseAnswer[Health]:
     """Never fails: a node that does not answer makes ``ok`` false."""
+    ctx.heads.poll_soon()
     index = await _read_newest_block(ctx)
     lacks = [Lack(row.what, row.costs) for row in ctx.lacks()]
     lacks += [index] if isinstance(index, Lack) else []
@@ -291,14 +292,18 @@ async def health(ctx: Context, params: Nothing) -> UseCaseAnswer[Health]:
         behind = _count_behind(number, index) + ctx.heads.blocks_missed()
         return UseCaseAnswer(Health(False, number, behind, None, [*lacks, no_node]))
     lagging = _find_lagging(head.block, index)
+    newest = head.block
+    if isinstance(index, BlockRef) and index.number > newest.number and not is_node_behind(newest, index):
+        # The index got its block from the node, after the last poll.
+        newest = index
     price = usd_per_eth(head.market, ctx.policy)
     no_dialect = [] if head.dialect is not None else [_no_dialect(head.why_no_dialect)]
     missing_needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
     return UseCaseAnswer(
         Health(
             ok=not isinstance(index, Lack) and not lagging and not missing_needed and not no_dialect,
-            head=head.block.number,
-            blocks_behind=_count_behind(head.block.number, index),
+            head=newest.number,
+            blocks_behind=_count_behind(newest.number, index),
             eth_usd=None if price is None else float(price),
             lacks=[*lacks, *lagging, *no_dialect],
         )

@@ -305,6 +305,23 @@ async def test_a_service_that_nobody_asks_polls_rarely_and_a_request_wakes_it() 
         assert len(followed.node.asked) == asked
 
 
+async def test_who_only_tells_the_head_causes_one_poll_of_an_idle_service() -> None:
+    followed = WatchedHeads(poll_ms=0, idle_s=60.0)
+    async with followed.heads.following() as heads:
+        followed.clock.now_s += 2.1
+        await spin()
+        followed.node.latest = raw(header(at=1_001))
+        asked = len(followed.node.asked)
+        await spin()
+        assert len(followed.node.asked) == asked
+        heads.poll_soon()
+        await spin()
+        assert heads.current().block.number == 1_001
+        asked = len(followed.node.asked)
+        await spin()
+        assert len(followed.node.asked) == asked
+
+
 async def test_waking_does_not_fail_and_asks_nothing_while_polls_are_fast() -> None:
     followed = WatchedHeads(poll_ms=60_000, idle_s=60.0)
     async with followed.heads.following() as heads:

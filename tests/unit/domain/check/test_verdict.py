@@ -274,6 +274,14 @@ def test_what_a_sale_beside_meets_is_said_and_lowers_the_level(
     assert verdict.text == f"It was bought and sold straight back for a loss of 0.60 %{says}."
 
 
+def test_where_nobody_sells_after_a_day_having_traded_before_is_not_blamed() -> None:
+    probe = Probe("probe", POLICY.hour_s, POLICY.half_bps, 0, "traded before")
+    verdict = judged(evidence(venue((*cells(day=NO_MONEY), ProbeCell(probe, NO_MONEY))))).verdict
+    assert (verdict.code, verdict.level) == ("ok", "warn")
+    assert "not at all after a day" in verdict.text
+    assert TRADER not in verdict.text
+
+
 def test_beside_a_loss_it_is_said_that_it_does_not_sell_now() -> None:
     later = cells(2000, full=NO_MONEY, half=NO_MONEY)
     verdict = judged(evidence(venue(later))).verdict
