@@ -2,13 +2,16 @@
 importing everything takes seconds."""
 
 import signal
+import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import typer
+from typer._click.exceptions import NoArgsIsHelpError, UsageError
 from typer.core import TyperCommand, TyperGroup
 
 from roundtrip.app.recursion_limit import bound_recursion
@@ -149,6 +152,10 @@ class _Commands(TyperGroup):
         return TyperCommand(cmd_name, help=COMMANDS[cmd_name].line) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1)
+            hint = f"Did you mean {near[0]}?" if near else "roundtrip --help lists them."
+            raise UsageError(f"There is no command {args[0]!r}. {hint}", ctx)
         name, found, rest = super().resolve_command(ctx, args)
         return name, found if name is None else command(name), rest
 
@@ -202,8 +209,15 @@ def _load(name: str, entry: CommandEntry) -> typer.Typer | Callable[..., None]:
     raise ModuleNotFoundError(name="roundtrip_development")
 
 
-app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-_INTERRUPTED = 130
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_INTERRUPTED, _BAD_USAGE = 130, 64
+"""Exit codes: the command line library's of an interrupt, and ours of wrong arguments. The library's own, 2,
+is the verdict danger."""
 
 
 @app.callback()
@@ -216,18 +230,30 @@ def main() -> None:
     message."""
     signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
-        app()
+        code = run(sys.argv[1:])
     except KeyboardInterrupt:
         raise SystemExit(0) from None
-    except SystemExit as stop:
-        # The command line library turns an interrupt into 130, but an interrupt is not a failure here.
-        raise SystemExit(0 if stop.code == _INTERRUPTED else stop.code) from None
     except Exception as error:
         line = describe_error(error)
         if line is None:
             raise
         print(f"roundtrip: {line}")
         raise SystemExit(1) from None
+    raise SystemExit(code)
+
+
+def run(arguments: list[str]) -> int:
+    """Runs a command; returns the exit code. Wrong arguments print one line. Raises what the command does."""
+    try:
+        code = app(args=arguments, prog_name="roundtrip", standalone_mode=False)
+    except NoArgsIsHelpError as error:
+        error.show()
+        return _BAD_USAGE
+    except UsageError as error:
+        print(f"roundtrip: {error.format_message()}", file=sys.stderr)
+        return _BAD_USAGE
+    # An interrupt is not a failure here. What a command returns is no exit code.
+    return code if isinstance(code, int) and code != _INTERRUPTED else 0
 
 
 def describe_error(error: Exception) -> str | None:

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from roundtrip.cli.main import describe_error
+from roundtrip.cli.main import describe_error, run
 from roundtrip.config.settings import Settings
 
 
@@ -38,3 +38,27 @@ def test_a_wrong_setting_is_named(
 
 def test_other_failures_speak_for_themselves() -> None:
     assert describe_error(OSError("no such file")) == "no such file"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["chek", "0x"], "roundtrip: There is no command 'chek'. Did you mean check?"),
+        (["frobnicate"], "roundtrip: There is no command 'frobnicate'. roundtrip --help lists them."),
+        (["serve", "--nope"], "roundtrip: No such option: --nope"),
+        (["keys", "revoke"], "roundtrip: Missing argument 'START_OR_ID'."),
+        (["--nope"], "roundtrip: No such option: --nope"),
+    ],
+)
+def test_wrong_arguments_are_no_verdict(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    """Exit 2 is the verdict danger."""
+    assert run(arguments) == 64
+    assert capsys.readouterr().err.strip() == expected
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 64), (["-h"], 0), (["keys", "-h"], 0)])
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int) -> None:
+    assert run(arguments) == code
+    assert "Usage: roundtrip" in "".join(capsys.readouterr())
