@@ -75,7 +75,7 @@ def write_models(document: Path, into: Path) -> None:
 def write_schema(document: Path, into: Path) -> None:
     """The types of the TypeScript client. Raises CalledProcessError where the generator fails."""
     program = CLIENTS / "typescript" / "node_modules" / ".bin" / "openapi-typescript"
-    options = ("--immutable", "--default-non-nullable=false")
+    options = ("--default-non-nullable=false",)
     subprocess.run([program, document, "--output", into, *options], check=True, stdout=subprocess.DEVNULL)
 
 

@@ -7,8 +7,22 @@ import type { components, paths } from "./schema.js";
 
 type Schemas = components["schemas"];
 export type Check = Schemas["Check"];
+export type CheckHistory = Schemas["CheckHistory"];
 export type CheckLine = Schemas["CheckLine"];
+export type CreditsStatus = Schemas["CreditsStatus"];
+export type Health = Schemas["Health"];
+export type Holders = Schemas["Holders"];
+export type KeyMade = Schemas["KeyMade"];
+export type Liquidity = Schemas["Liquidity"];
+export type ListedKeys = Schemas["ListedKeys"];
+export type PreparedTrade = Schemas["PreparedTrade"];
+export type Proof = Schemas["Proof"];
+export type Redeemed = Schemas["Redeemed"];
+export type RevokedKey = Schemas["RevokedKey"];
+export type Simulation = Schemas["Simulation"];
 export type StreamEvent = Schemas["StreamEvent"];
+export type TextToSign = Schemas["TextToSign"];
+export type UnlockCalendar = Schemas["UnlockCalendar"];
 
 export interface ClientOptions {
   /** Such as https://service.example */
@@ -28,7 +42,7 @@ export interface StreamOptions {
   /** Addresses of up to 50 tokens; none: all tokens. */
   tokens?: readonly string[];
   /** Kinds of events; none: all kinds. */
-  events?: readonly ("verdict" | "launch" | "graduation" | "alert")[];
+  events?: readonly Exclude<StreamEvent["kind"], "cut" | "gap" | "reorg">[];
   /** The stream goes on after this event. */
   lastEventId?: string;
   signal?: AbortSignal;
@@ -70,7 +84,7 @@ export class Client {
   }
 
   /** Checks a token. `amount`: eth as a decimal number, such as "0.5"; left out, 0.1. */
-  check(address: string, more: { deep?: boolean; amount?: string; minBlock?: number } = {}) {
+  check(address: string, more: { deep?: boolean; amount?: string; minBlock?: number } = {}): Promise<Check> {
     const query = { ...(more.deep && { deep: "1" as const }), ...(more.amount && { amount: more.amount }) };
     const params = { path: { address }, query, header: fromBlock(more.minBlock) };
     return answer(this.api.GET("/v1/check/{address}", { params }));
@@ -87,79 +101,82 @@ export class Client {
   }
 
   /** The newest check of a token, with everything needed to repeat it. */
-  proof(address: string) {
+  proof(address: string): Promise<Proof> {
     return answer(this.api.GET("/v1/check/{address}/proof", { params: { path: { address } } }));
   }
 
   /** How the verdict of a token changed. */
-  history(address: string) {
+  history(address: string): Promise<CheckHistory> {
     return answer(this.api.GET("/v1/check/{address}/history", { params: { path: { address } } }));
   }
 
   /** Who holds a token. */
-  holders(address: string) {
+  holders(address: string): Promise<Holders> {
     return answer(this.api.GET("/v1/holders/{address}", { params: { path: { address } } }));
   }
 
   /** Who can withdraw the liquidity of a token. */
-  liquidity(address: string, minBlock?: number) {
+  liquidity(address: string, minBlock?: number): Promise<Liquidity> {
     return answer(
       this.api.GET("/v1/liquidity/{address}", { params: { path: { address }, header: fromBlock(minBlock) } }),
     );
   }
 
   /** When liquidity of tokens that you watch can be withdrawn. */
-  unlocks() {
+  unlocks(): Promise<UnlockCalendar> {
     return answer(this.api.GET("/v1/unlocks"));
   }
 
   /** Runs calls of a wallet in a simulation. */
-  simulate(body: paths["/v1/simulate"]["post"]["requestBody"]["content"]["application/json"], minBlock?: number) {
+  simulate(
+    body: paths["/v1/simulate"]["post"]["requestBody"]["content"]["application/json"],
+    minBlock?: number,
+  ): Promise<Simulation> {
     return answer(this.api.POST("/v1/simulate", { body, params: { header: fromBlock(minBlock) } }));
   }
 
   /** Prepares a buy, to sign and send yourself. */
-  prepareBuy(body: Schemas["PrepareBuyParams"], minBlock?: number) {
+  prepareBuy(body: Schemas["PrepareBuyParams"], minBlock?: number): Promise<PreparedTrade> {
     return answer(this.api.POST("/v1/prepare/buy", { body, params: { header: fromBlock(minBlock) } }));
   }
 
   /** Prepares a sale, to sign and send yourself. */
-  prepareSell(body: Schemas["PrepareSellParams"], minBlock?: number) {
+  prepareSell(body: Schemas["PrepareSellParams"], minBlock?: number): Promise<PreparedTrade> {
     return answer(this.api.POST("/v1/prepare/sell", { body, params: { header: fromBlock(minBlock) } }));
   }
 
   /** The text that a wallet signs for a key. */
-  keyText(address: string) {
+  keyText(address: string): Promise<TextToSign> {
     return answer(this.api.POST("/v1/keys/nonce", { body: { address } }));
   }
 
   /** Makes a key from a signed text. Only this answer has it. */
-  makeKey(body: Schemas["KeyParams"]) {
+  makeKey(body: Schemas["KeyParams"]): Promise<KeyMade> {
     return answer(this.api.POST("/v1/keys", { body }));
   }
 
   /** The live keys of your account. */
-  keys() {
+  keys(): Promise<ListedKeys> {
     return answer(this.api.GET("/v1/keys"));
   }
 
   /** Ends one of your keys, named by its first eight characters. */
-  revokeKey(id: string) {
+  revokeKey(id: string): Promise<RevokedKey> {
     return answer(this.api.DELETE("/v1/keys/{id}", { params: { path: { id } } }));
   }
 
   /** Your paid calls, and how to pay for more. */
-  credits() {
+  credits(): Promise<CreditsStatus> {
     return answer(this.api.GET("/v1/credits"));
   }
 
   /** Counts a payment in. */
-  redeemPayment(body: Schemas["PaymentParams"]) {
+  redeemPayment(body: Schemas["PaymentParams"]): Promise<Redeemed> {
     return answer(this.api.POST("/v1/credits", { body }));
   }
 
   /** Whether the service keeps up with the chain. */
-  health() {
+  health(): Promise<Health> {
     return answer(this.api.GET("/v1/health"));
   }
 
@@ -247,10 +264,11 @@ export class EventStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-async function answer<T>(asked: Promise<{ data?: T; response: Response }>): Promise<T> {
+/** `T`: what the interface says that the operation answers. */
+async function answer<T>(asked: Promise<{ data?: unknown; response: Response }>): Promise<T> {
   const { data, response } = await asked;
   if (data === undefined) throw new UnreadableAnswer(response.headers.get("x-request-id"));
-  return data;
+  return data as T;
 }
 
 function fromBlock(minBlock: number | undefined): { "x-min-block"?: number } {

@@ -1,11 +1,25 @@
 export {
   type Check,
+  type CheckHistory,
   type CheckLine,
   Client,
   type ClientOptions,
+  type CreditsStatus,
   EventStream,
+  type Health,
+  type Holders,
+  type KeyMade,
+  type Liquidity,
+  type ListedKeys,
+  type PreparedTrade,
+  type Proof,
+  type Redeemed,
+  type RevokedKey,
+  type Simulation,
   type StreamEvent,
   type StreamOptions,
+  type TextToSign,
+  type UnlockCalendar,
 } from "./client.js";
 export { ClientError, ConnectionFailed, ServiceError, UnreadableAnswer, WebhookRefused } from "./errors.js";
 export type { Retries } from "./retries.js";
