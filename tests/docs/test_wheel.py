@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from unit.verify.samples import CASES, NETWORK_FILE, body
 
@@ -65,25 +66,30 @@ def test_a_wheel_of_development_carries_what_a_local_chain_takes(tmp_path: Path)
 
 
 def test_wheels_ask_for_what_was_tested() -> None:
-    """The versions of the lock; and nothing that only tests need, or the other packages of ours, whose names
-    somebody else may take on an index."""
+    """The versions of the lock, or for the library ranges that have them; and nothing that only tests need,
+    or the other packages of ours, whose names somebody else may take on an index."""
     locked = dict(re.findall(r"^([\w.-]+)==([^ ;\\]+)", (PROJECT / "requirements.lock").read_text(), re.M))
     wanted: dict[str, set[str]] = {}
     for part in (PROJECT / "requirements.in").read_text().removeprefix("# ").split("\n# "):
         title, *lines = part.splitlines()
-        names = [line.partition("==")[0] for line in lines]
-        wanted[title] = {f"{name}=={locked[name]}" for name in names}
-    product, verifier, development = (asked(folder) for folder in (".", "verify", "development"))
-    assert product == wanted["what runs"]
-    assert verifier <= product
-    assert development == wanted["what development runs"]
+        wanted[title] = {line.partition("==")[0] for line in lines}
+    product, verifier, development = (read_needed(folder) for folder in (".", "verify", "development"))
+    assert {need.name for need in (*product[0], *product[1])} == wanted["what runs"]
+    assert {need.name for need in (*development[0], *development[1])} == wanted["what development runs"]
+    assert {need.name for need in verifier[0]} <= {need.name for need in product[0]}
+    for library, extras in (product, verifier, development):
+        assert all(need.specifier.contains(locked[need.name]) for need in (*library, *extras))
+        assert all(str(need.specifier).startswith("==") for need in extras)
 
 
-def asked(folder: str) -> set[str]:
-    """The requirements of the project in a folder, those of its extras included."""
+def read_needed(folder: str) -> tuple[list[Requirement], list[Requirement]]:
+    """The requirements of the project in a folder, and those of its extras."""
     project = tomllib.loads((PROJECT / folder / "pyproject.toml").read_text())["project"]
     extras = project.get("optional-dependencies", {}).values()
-    return {*project["dependencies"], *(one for extra in extras for one in extra)}
+    return (
+        [Requirement(need) for need in project["dependencies"]],
+        [Requirement(need) for extra in extras for need in extra],
+    )
 
 
 def test_the_verifier_is_a_package_of_its_own(tmp_path: Path) -> None:

@@ -30,9 +30,10 @@ class CommandEntry(NamedTuple):
 
 
 GROUP = "roundtrip.commands"
-_SERVER = "install roundtrip[server]"
-_VERIFIER = "install roundtrip-verify, the folder verify of a checkout"
-_DEVELOPMENT = f"{_SERVER} and roundtrip-development, the folder development of a checkout"
+# The index has another project of this name: what is installed is a file.
+_SERVER = "install the wheel or checkout that this came from with its extra: pip install 'WHEEL[server]'"
+_VERIFIER = "install the folder verify of a checkout, or its wheel"
+_DEVELOPMENT = f"{_SERVER}, and the folder development of the checkout"
 _OPTIONAL = frozenset({"roundtrip_development", "roundtrip_verify"})
 """Packages of ours that are installed apart. Any other module of ours that is missing is an error of ours."""
 

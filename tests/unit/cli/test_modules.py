@@ -66,10 +66,9 @@ def test_what_answers_at_once_reads_little(program: str, unread: set[str]) -> No
 
 _NO_COMMANDS = "import importlib.metadata; importlib.metadata.entry_points = lambda **_: ()"
 _ABSENT = "which is not installed: install"
-_VERIFIER = "roundtrip-verify, the folder verify of a checkout"
-_HOW_TO_DEVELOP = (
-    f"{_ABSENT} roundtrip[server] and roundtrip-development, the folder development of a checkout"
-)
+_VERIFIER = "the folder verify of a checkout, or its wheel"
+_SERVER = "the wheel or checkout that this came from with its extra: pip install 'WHEEL[server]'"
+_HOW_TO_DEVELOP = f"{_ABSENT} {_SERVER}, and the folder development of the checkout"
 
 
 def beside_a_node() -> set[str]:
@@ -103,7 +102,7 @@ def test_what_needs_a_node_alone_reads_nothing_of_the_extras(module: str) -> Non
             "sys.modules['roundtrip_verify'] = None",
             f"verify-trade needs roundtrip_verify, {_ABSENT} {_VERIFIER}",
         ),
-        ("serve", "sys.modules['uvicorn'] = None", f"serve needs uvicorn, {_ABSENT} roundtrip[server]"),
+        ("serve", "sys.modules['uvicorn'] = None", f"serve needs uvicorn, {_ABSENT} {_SERVER}"),
     ],
 )
 def test_what_is_not_installed_is_named_with_what_to_install(name: str, without: str, line: str) -> None:
