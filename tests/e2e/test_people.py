@@ -4,6 +4,7 @@ and the documentation's explorer."""
 import re
 from datetime import datetime, timedelta
 
+import pytest
 from playwright.async_api import Route, expect
 
 from e2e.browser import Visitor
@@ -32,6 +33,40 @@ async def test_a_slash_goes_to_the_search_and_is_a_slash_there(newcomer: Visitor
     await expect(search).to_be_focused()
     await newcomer.page.keyboard.press("/")
     await expect(search).to_have_value("/")
+
+
+_PASTE = """text => {
+    const data = new DataTransfer();
+    data.setData("text", text);
+    const event = new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true});
+    return document.activeElement.dispatchEvent(event);
+}"""
+
+
+@pytest.mark.parametrize("form", ["{}", " {}\n", "https://scan.example/token/{}?tab=holders", "check {} pls"])
+async def test_a_paste_of_one_address_goes_at_once(
+    newcomer: Visitor, ground: BrowserGround, form: str
+) -> None:
+    """From a token's page, whose search is empty: the next token is one paste away."""
+    page = newcomer.page
+    await newcomer.open(f"/token/{ground.fair}")
+    await page.keyboard.press("Control+k")
+    search = page.get_by_role("searchbox")
+    await expect(search).to_be_focused()
+    await expect(search).to_have_value("")
+    await page.evaluate(_PASTE, form.format(ground.trap))
+    await page.wait_for_url(f"**/token/{ground.trap}")
+
+
+async def test_a_paste_of_two_addresses_or_into_a_text_is_only_a_paste(
+    newcomer: Visitor, ground: BrowserGround
+) -> None:
+    page = newcomer.page
+    await newcomer.open("/status")
+    await page.keyboard.press("/")
+    assert await page.evaluate(_PASTE, f"{ground.fair} {ground.trap}")
+    await page.get_by_role("searchbox").fill("what is ")
+    assert await page.evaluate(_PASTE, ground.fair)
 
 
 async def test_a_piece_beyond_a_limit_keeps_what_is_there_and_comes_by_itself(

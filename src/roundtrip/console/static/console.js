@@ -29,14 +29,16 @@ for (const block of document.querySelectorAll("pre.copyable")) {
   block.append(button);
 }
 
-// "/" goes to the search, as in many programs.
+// "/" and Ctrl-K go to the search, as in many programs.
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const isChord = event.ctrlKey || event.metaKey;
+  if (event.altKey || (isChord ? event.key.toLowerCase() !== "k" : event.key !== "/")) return;
+  if (!isChord && event.target.closest("input, textarea, select, [contenteditable]")) return;
   const search = document.querySelector("main input[type=search]") || document.getElementById("q");
   if (!search) return;
   event.preventDefault();
   search.focus();
+  search.select();
 });
 
 // Times: pages show exact UTC. Those marked data-ago become "3 min ago" and stay current; the exact one is in the

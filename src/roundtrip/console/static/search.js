@@ -17,6 +17,20 @@ document.addEventListener("keydown", (event) => {
   next.focus();
 });
 
+// A paste with one address or hash in it goes at once: the service takes it out of a link or a sentence.
+const HASHES = /(?<![0-9a-z])0x(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-z])/gi;
+
+document.addEventListener("paste", (event) => {
+  const field = event.target.closest("form.search input[type=search], form.finder input[type=search]");
+  if (!field || field.selectionEnd - field.selectionStart < field.value.length) return;
+  const text = event.clipboardData.getData("text").trim();
+  const found = new Set(text.match(HASHES)?.map((one) => one.toLowerCase()));
+  if (found.size !== 1 || text.length > field.maxLength) return;
+  event.preventDefault();
+  field.value = text;
+  field.form.requestSubmit();
+});
+
 // A phone's keyboard covers the lower half: the home page's field goes to the top, so that they stay visible.
 document.addEventListener("input", (event) => {
   const form = event.target.closest("form.finder");
