@@ -75,7 +75,9 @@ class Sale:
         return self.sold_raw >= self.asked_raw - self.asked_raw // BPS
 
 
-Way = Literal["nearly", "half", "sliver", "handed", "pieces", "small pieces", "any hour", "route"]
+Way = Literal[
+    "nearly", "nearly later", "half", "sliver", "handed", "pieces", "small pieces", "any hour", "route"
+]
 REFUSED = Sale(1, 1, 1, 0, 0)
 """A sell that was refused after all that came before it went through."""
 Sales = dict[int, Sale | None]
@@ -97,17 +99,16 @@ class Met:
 
     ``sells`` are the main wallet's. ``day_after``: all but a fiftieth, sold a day after a buy that followed
     the sell of an hour, where the pool is not the cheapest. ``parts``: other ways to sell. 99 to 90 % of it
-    (``nearly``), the half, 1 %
-    (``sliver``) and by another wallet (``handed``) are tried where less than half surely sold at once; ten
-    sales over a day (``pieces``), fifty (``small pieces``), one sale at ten moments (``any hour``) and the
-    other router (``route``) where no single sale surely sold half. ``kept_to_buyer``: another wallet could
-    not sell half of what the buyer sent it; else it lost ``handed_more_bps`` more. ``little_gas_only``: a
-    sale with much gas was refused, where the buyer's own went through. ``sell_gas``: the most gas of a sale.
-    ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is lost here of what was bought where it
-    is cheapest. ``beside_trap``: the pool where it is cheapest takes no sell. ``large_refused``: ten times
-    the probe was bought and not sold. ``keeps``: a buy was paid for and brought nothing. ``passed_raw``: what
-    arrived of what left a wallet by a round trip's two moves made without the swaps, where the pool has a
-    hook; None: it would not be moved so.
+    (``nearly``; of that after an hour or a day: ``nearly later``), half, 1 % (``sliver``) and by another
+    wallet (``handed``) are tried where less than half surely sold at once; ten sales over a day (``pieces``),
+    fifty (``small pieces``), one sale at ten moments (``any hour``) and the other router (``route``) where no
+    single sale surely sold half. ``kept_to_buyer``: another wallet could not sell half of what the buyer sent
+    it; else it lost ``handed_more_bps`` more. ``little_gas_only``: a sale with much gas was refused, where
+    the buyer's own went through. ``sell_gas``: the most gas of a sale. ``brought_raw``: what a probe's worth
+    brings. ``exit_bps``: what is lost here of what was bought where it is cheapest. ``beside_trap``: the pool
+    where it is cheapest takes no sell. ``large_refused``: ten times the probe was bought and not sold.
+    ``keeps``: a buy was paid for and brought nothing. ``passed_raw``: what arrived of what left a wallet by a
+    round trip's two moves made without the swaps, where the pool has a hook; None: it would not be moved so.
 
     Where level ok is at stake: ``drawn``, wallets of the check's crowd, and ``second``, the sells of a wallet
     that buys another amount, approves all, tips and sells late, after others have bought; empty where it did
@@ -203,15 +204,19 @@ class PoolTrader:
             return purchase is not None and self._sell(0, purchase, SOON_S) is None
 
     def _in_part(self, purchase: _Purchase, sells: Sales) -> dict[Way, Sale | None]:
-        """Nearly all of it, half, 1 %, and all of it from another wallet, where all of it does not sell at
-        once."""
+        """What sells of a part, or from another wallet, where all of it does not sell at once."""
         if surely_half(sells[SOON_S]):
             return {}
         half = self._sell(0, purchase, SOON_S, BPS // 2)
         sliver = self._sell(0, purchase, SOON_S, BPS // 100)
-        large = (self._sell(0, purchase, SOON_S, share_bps) for share_bps in _NEARLY_ALL_BPS if half)
-        nearly = next((sale for sale in large if sale is not None), None)
-        return {"nearly": nearly, "half": half, "sliver": sliver, "handed": self._handed(purchase)}
+        parts: dict[Way, Sale | None] = {"half": half, "sliver": sliver}
+        for share_bps in _NEARLY_ALL_BPS if half else ():
+            if nearly := self._sell(0, purchase, SOON_S, share_bps):
+                later = (self._sell(0, purchase, delay_s, share_bps) for delay_s in (HOUR_S, DAY_S))
+                parts |= {"nearly": nearly, "nearly later": next((sale for sale in later if sale), None)}
+                break
+        # Last, since it is not undone.
+        return parts | {"handed": self._handed(purchase)}
 
     def _by_route(self, size: str) -> Sale | None:
         """All of it by the other router, or in its other order."""

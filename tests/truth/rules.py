@@ -98,12 +98,16 @@ def cheapest_of(found: list[Met], slack_bps: int = 0) -> int:
 
 def sells(met: Met, slack_bps: int = 0) -> bool:
     """The main wallet sells half of it within a day: in one sale, in ten, or by the other route. A token that
-    sells at once, and not after an hour nor after a day, does not."""
+    sells all or nearly all at once, and neither after an hour nor after a day, does not."""
     soon, *later = (_enough(met.sells[delay_s], slack_bps) for delay_s in DELAYS_S)
-    if soon and not any(later):
+    nearly, nearly_later = (met.parts.get(way) for way in _NEARLY)
+    if (soon or nearly) and not (any(later) or nearly_later):
         return False
     parts = (sale for way, sale in met.parts.items() if way != "handed")
     return any(_enough(sale, slack_bps) for sale in (*met.sells.values(), *parts))
+
+
+_NEARLY: tuple[Way, Way] = ("nearly", "nearly later")
 
 
 def all_is_well(met: Met) -> bool:
