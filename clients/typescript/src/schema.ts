@@ -1904,7 +1904,7 @@ export interface operations {
                      *         "marketCapUsd": 87499.999975
                      *       },
                      *       "launchpad": null,
-                     *       "checkedAt": "2026-11-30T06:29:49.880000Z"
+                     *       "checkedAt": "2026-11-30T11:27:29.167000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Check"];
@@ -2085,7 +2085,7 @@ export interface operations {
                      *           "marketCapUsd": 88374.54936943763
                      *         },
                      *         "launchpad": null,
-                     *         "checkedAt": "2026-11-30T06:31:07.810000Z"
+                     *         "checkedAt": "2026-11-30T11:28:33.427000Z"
                      *       },
                      *       "error": null
                      *     }
@@ -2210,12 +2210,12 @@ export interface operations {
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
                      *       "block": {
-                     *         "number": 1293,
-                     *         "hash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9",
-                     *         "time": "2025-10-18T09:00:45Z"
+                     *         "number": 1356,
+                     *         "hash": "0xbd63aa6ddd1fc3ef7a2881c7b865c0d492b26843c9ba81ba138bf5192108d79a",
+                     *         "time": "2025-10-18T09:01:48Z"
                      *       },
-                     *       "checkedAt": "2026-11-30T06:29:49.880000Z",
-                     *       "policyVersion": "2026-11-30.1",
+                     *       "checkedAt": "2026-11-30T11:28:31.990000Z",
+                     *       "policyVersion": "2026-11-30.2",
                      *       "dialect": "anvil",
                      *       "dataFeeWei": 0,
                      *       "gasPool": null,
@@ -2242,13 +2242,15 @@ export interface operations {
                      *       "verdict": {
                      *         "code": "ok",
                      *         "level": "ok",
-                     *         "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (3.999 eth together)."
+                     *         "text": "It was bought and sold straight back for a loss of 0.60 %; 27 of 27 test wallets sold it within a day, too (4.019 eth together). 1 real holder can sell it as a new wallet can. It names no owner, and it has no function that we could test."
                      *       },
                      *       "begun": {
-                     *         "deep": false,
+                     *         "deep": true,
                      *         "indexed": {
                      *           "deployer": null,
-                     *           "holders": [],
+                     *           "holders": [
+                     *             "0x14dc79964da2c08b23698b3d3cc7ca32193d9955"
+                     *           ],
                      *           "kind_of": "Indexed",
                      *           "record": null,
                      *           "unread": false
@@ -2257,7 +2259,7 @@ export interface operations {
                      *         "other_pools": [],
                      *         "others": 0,
                      *         "recalled": [],
-                     *         "seed": "0x2e65253814c4846c1bdc4f94f8538993948e8ad814c6baf16b7655fe3b699034",
+                     *         "seed": "0x6a604d0b3a82bd89ac52a248a08c112494c264346073d21befc6f48ce90e0de8",
                      *         "venues": [
                      *           {
                      *             "fee_pips": 3000,
@@ -2273,12 +2275,33 @@ export interface operations {
                      *         ]
                      *       },
                      *       "evidence": {
-                     *         "account_rights": null,
+                     *         "account_rights": {
+                     *           "accounts": 2,
+                     *           "accounts_left_out": 0,
+                     *           "beside_owner": false,
+                     *           "control": {
+                     *             "arrived_raw": null,
+                     *             "back_raw": "99402371887750706",
+                     *             "buy_gas": 130307,
+                     *             "held_raw": "3929045844055627890368325",
+                     *             "kind_of": "Sold",
+                     *             "paid_raw": "100000000000000000",
+                     *             "planned_raw": "3929045844055627890368325",
+                     *             "sell_gas": 137283,
+                     *             "sold_raw": "3929045844055627890368325"
+                     *           },
+                     *           "functions": 0,
+                     *           "kind_of": "AccountRights",
+                     *           "left_out": 0,
+                     *           "tried": [],
+                     *           "unread": [],
+                     *           "venue": 0
+                     *         },
                      *         "block": {
-                     *           "hash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9",
+                     *           "hash": "0xbd63aa6ddd1fc3ef7a2881c7b865c0d492b26843c9ba81ba138bf5192108d79a",
                      *           "kind_of": "BlockRef",
-                     *           "number": 1293,
-                     *           "timestamp_s": 1760778045
+                     *           "number": 1356,
+                     *           "timestamp_s": 1760778108
                      *         },
                      *         "block_base_fee_wei": 7,
                      *         "candidates_complete": true,
@@ -2288,21 +2311,21 @@ export interface operations {
                      *         "environments": [
                      *           {
                      *             "approve_gas_limit": 300000,
-                     *             "approved_s": 8,
+                     *             "approved_s": 4,
                      *             "approves_all": false,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0x6d81ed8b69d41e62539c8ec8fea3ff16deba6460",
+                     *             "buyer": "0x2ffa357acbb327d0caa28c2be4b55427b4fc95b4",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": false,
-                     *             "gas_float_wei": "77615828187783033",
+                     *             "gas_float_wei": "93901424453798620",
                      *             "kind_of": "Environment",
                      *             "late_s": 0,
                      *             "max_fee_wei": 14,
-                     *             "nonce": 155,
+                     *             "nonce": 275,
                      *             "own_usdg_raw": 0,
-                     *             "prev_randao": "0x1c7de097b9c30ceea8cc5491eb44217baf5203a1a8dcc6ab7c069f4e603079c9",
-                     *             "reader": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
-                     *             "receiver": "0x3598b551fff151c27f004f9bf64074603463d17a",
+                     *             "prev_randao": "0x811008a7c4ed9a76aecbd41d335a700e9d6d0257fa3d582a3ff0711f302d9575",
+                     *             "reader": "0x47eb217952c51ec7ab0c734743bdb9306dd4928f",
+                     *             "receiver": "0x60548a791a57c5f26e47eb5eb461f3b30a2b508a",
                      *             "sell_gas_ladder": [],
                      *             "size_bps": 10000,
                      *             "tip_wei": 0
@@ -2312,23 +2335,23 @@ export interface operations {
                      *             "approved_s": 10,
                      *             "approves_all": true,
                      *             "base_fee_wei": 7,
-                     *             "buyer": "0xec2f54d3f22102ea7022aaf488666a28107f37c0",
+                     *             "buyer": "0x1d34725445284909018bc706b527a1934599f589",
                      *             "coinbase": "0xa4b000000000000000000073657175656e636572",
                      *             "company": true,
-                     *             "gas_float_wei": "17377528934297260676",
+                     *             "gas_float_wei": "10356869158891219063",
                      *             "kind_of": "Environment",
-                     *             "late_s": 3,
-                     *             "max_fee_wei": 60227091,
-                     *             "nonce": 30,
-                     *             "own_usdg_raw": 10763766,
-                     *             "prev_randao": "0x1ac9c2509e2625125a37b3f0ae23416622f148390a8a1ceb5783a0cb15a7c3e8",
-                     *             "reader": "0x544ff8ab760eb1c98ed086f003f34bf42d80d9c2",
-                     *             "receiver": "0xf347815f68b3342e305da8bdaae1023eb0f0dc1c",
+                     *             "late_s": 4,
+                     *             "max_fee_wei": 26568339,
+                     *             "nonce": 300,
+                     *             "own_usdg_raw": 20690752,
+                     *             "prev_randao": "0xa6bab0deb8d4688830095d9275e046071c7ce4be1a506970379cd3c99c819162",
+                     *             "reader": "0xe5abe4caf2bd036b91182a3297645837c8b4ebef",
+                     *             "receiver": "0x6416075674c613d99e12e5a21f242b522e4cb374",
                      *             "sell_gas_ladder": [
                      *               16777216
                      *             ],
-                     *             "size_bps": 6442,
-                     *             "tip_wei": 60227077
+                     *             "size_bps": 4318,
+                     *             "tip_wei": 26568325
                      *           }
                      *         ],
                      *         "facts": {
@@ -2343,12 +2366,46 @@ export interface operations {
                      *           "total_supply_raw": "1000000000000000000000000000"
                      *         },
                      *         "given": [],
-                     *         "holder_sells": null,
+                     *         "holder_sells": {
+                     *           "control": {
+                     *             "arrived_raw": null,
+                     *             "back_raw": "99402371887750706",
+                     *             "buy_gas": 130307,
+                     *             "held_raw": "3929045844055627890368325",
+                     *             "kind_of": "Sold",
+                     *             "paid_raw": "100000000000000000",
+                     *             "planned_raw": "3929045844055627890368325",
+                     *             "sell_gas": 137283,
+                     *             "sold_raw": "3929045844055627890368325"
+                     *           },
+                     *           "kind_of": "HolderSells",
+                     *           "known": 1,
+                     *           "tried": [
+                     *             {
+                     *               "held_raw": "3968218431120862500435297",
+                     *               "holder": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
+                     *               "kind_of": "HolderSell",
+                     *               "later": null,
+                     *               "outcome": {
+                     *                 "arrived_raw": null,
+                     *                 "back_raw": "99402371887750706",
+                     *                 "buy_gas": 0,
+                     *                 "held_raw": "3929045844055627890368325",
+                     *                 "kind_of": "Sold",
+                     *                 "paid_raw": 0,
+                     *                 "planned_raw": "3929045844055627890368325",
+                     *                 "sell_gas": 142083,
+                     *                 "sold_raw": "3929045844055627890368325"
+                     *               }
+                     *             }
+                     *           ],
+                     *           "venue": 0
+                     *         },
                      *         "kind_of": "Evidence",
                      *         "launch": null,
                      *         "left_out": 0,
                      *         "market": {
-                     *           "block_number": 1293,
+                     *           "block_number": 1356,
                      *           "feed_usd_e8": null,
                      *           "kind_of": "Market",
                      *           "pool_fee_pips": 500,
@@ -2358,7 +2415,7 @@ export interface operations {
                      *         "numbers": null,
                      *         "other_pools": [],
                      *         "owner_calls": null,
-                     *         "policy_version": "2026-11-30.1",
+                     *         "policy_version": "2026-11-30.2",
                      *         "pools_found": 1,
                      *         "role": "token",
                      *         "schema": 8,
@@ -2372,15 +2429,15 @@ export interface operations {
                      *                 "outcome": {
                      *                   "approve_gas": 45843,
                      *                   "closes": false,
-                     *                   "gas": 147407,
+                     *                   "gas": 130307,
                      *                   "held_later_raw": [
-                     *                     "3968218431120862500435297",
-                     *                     "3968218431120862500435297"
+                     *                     "3929045844055627890368325",
+                     *                     "3929045844055627890368325"
                      *                   ],
                      *                   "kind_of": "Bought",
                      *                   "offered_raw": "100000000000000000",
                      *                   "paid_raw": "100000000000000000",
-                     *                   "received_raw": "3968218431120862500435297"
+                     *                   "received_raw": "3929045844055627890368325"
                      *                 },
                      *                 "size": "probe"
                      *               },
@@ -2390,12 +2447,12 @@ export interface operations {
                      *                 "outcome": {
                      *                   "approve_gas": 0,
                      *                   "closes": false,
-                     *                   "gas": 140723,
+                     *                   "gas": 124591,
                      *                   "held_later_raw": [],
                      *                   "kind_of": "Bought",
                      *                   "offered_raw": 100000000000000,
                      *                   "paid_raw": 100000000000000,
-                     *                   "received_raw": "3987980119919102203261"
+                     *                   "received_raw": "3948515398510028436175"
                      *                 },
                      *                 "size": "thousandth"
                      *               }
@@ -2406,14 +2463,14 @@ export interface operations {
                      *                 "kind_of": "Cell",
                      *                 "outcome": {
                      *                   "arrived_raw": null,
-                     *                   "back_raw": "99402379188824478",
-                     *                   "buy_gas": 147407,
-                     *                   "held_raw": "3968218431120862500435297",
+                     *                   "back_raw": "99402371887750706",
+                     *                   "buy_gas": 130307,
+                     *                   "held_raw": "3929045844055627890368325",
                      *                   "kind_of": "Sold",
                      *                   "paid_raw": "100000000000000000",
-                     *                   "planned_raw": "3968218431120862500435297",
-                     *                   "sell_gas": 136337,
-                     *                   "sold_raw": "3968218431120862500435297"
+                     *                   "planned_raw": "3929045844055627890368325",
+                     *                   "sell_gas": 137283,
+                     *                   "sold_raw": "3929045844055627890368325"
                      *                 },
                      *                 "probe": {
                      *                   "delay_s": 13,
@@ -2428,14 +2485,14 @@ export interface operations {
                      *                 "kind_of": "Cell",
                      *                 "outcome": {
                      *                   "arrived_raw": null,
-                     *                   "back_raw": 97415792350169,
-                     *                   "buy_gas": 123623,
-                     *                   "held_raw": "3987861432276406205620",
+                     *                   "back_raw": 97415777984805,
+                     *                   "buy_gas": 124581,
+                     *                   "held_raw": "3948398465404788413718",
                      *                   "kind_of": "Sold",
                      *                   "paid_raw": 100000000000000,
-                     *                   "planned_raw": "3908220517520720159195",
-                     *                   "sell_gas": 117341,
-                     *                   "sold_raw": "3908220517520720159195"
+                     *                   "planned_raw": "3869545090539827867451",
+                     *                   "sell_gas": 118299,
+                     *                   "sold_raw": "3869545090539827867451"
                      *                 },
                      *                 "probe": {
                      *                   "delay_s": 13,
@@ -2455,62 +2512,62 @@ export interface operations {
                      *               "trades": [
                      *                 {
                      *                   "kind_of": "CrowdTrade",
-                     *                   "late_s": 62,
+                     *                   "late_s": 61,
                      *                   "outcome": {
-                     *                     "back_raw": 5477215443720300,
-                     *                     "given_raw": "180117297338585630217996",
+                     *                     "back_raw": 4990656216596600,
+                     *                     "given_raw": "162495864928305781990189",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": 5477215443720300,
-                     *                     "planned_raw": "180117297338585630217996",
+                     *                     "paid_raw": 4990656216596600,
+                     *                     "planned_raw": "162495864928305781990189",
                      *                     "pool_bps": 0,
-                     *                     "received_raw": "180117297338585630217996",
-                     *                     "taken_raw": "180117297338585630217996"
+                     *                     "received_raw": "162495864928305781990189",
+                     *                     "taken_raw": "162495864928305781990189"
                      *                   },
                      *                   "wallet": {
                      *                     "after_s": 13,
                      *                     "again_wei": 0,
-                     *                     "approves_all": false,
+                     *                     "approves_all": true,
                      *                     "delegates": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 30,
-                     *                     "purse_wei": "10259638333227485",
+                     *                     "nonce": 34,
+                     *                     "purse_wei": "8170494688749313354",
                      *                     "share_bps": 10000,
-                     *                     "size_wei": 4562655826496419,
+                     *                     "size_wei": 4157126251467407,
                      *                     "tip_wei": 0,
                      *                     "usdg_raw": 0,
-                     *                     "wallet": "0xfa047caa29e19533368cd6a52cfbb240d0616214",
-                     *                     "way": "second route",
-                     *                     "weth_wei": 0
+                     *                     "wallet": "0x22587af0e3adabb2f7642016ccb30406491ffef9",
+                     *                     "way": "usual",
+                     *                     "weth_wei": "99293415900319814"
                      *                   }
                      *                 },
                      *                 {
                      *                   "kind_of": "CrowdTrade",
-                     *                   "late_s": 62,
+                     *                   "late_s": 61,
                      *                   "outcome": {
-                     *                     "back_raw": 1109823295577209,
-                     *                     "given_raw": "192012917610552729369313",
+                     *                     "back_raw": 4557832948133459,
+                     *                     "given_raw": "170806806743359494173121",
                      *                     "kind_of": "CrowdSale",
-                     *                     "paid_raw": 1109823295577209,
-                     *                     "planned_raw": "41974023789666826640131",
+                     *                     "paid_raw": 4557832948133459,
+                     *                     "planned_raw": "170806806743359494173121",
                      *                     "pool_bps": 0,
-                     *                     "received_raw": "192012917610552729369313",
-                     *                     "taken_raw": "41974023789666826640131"
+                     *                     "received_raw": "170806806743359494173121",
+                     *                     "taken_raw": "170806806743359494173121"
                      *                   },
                      *                   "wallet": {
-                     *                     "after_s": 12851,
+                     *                     "after_s": 81333,
                      *                     "again_wei": 0,
-                     *                     "approves_all": true,
+                     *                     "approves_all": false,
                      *                     "delegates": false,
                      *                     "kind_of": "CrowdWallet",
-                     *                     "nonce": 178,
-                     *                     "purse_wei": "131688268706202507",
-                     *                     "share_bps": 2186,
-                     *                     "size_wei": 4866265579285818,
-                     *                     "tip_wei": 913482655,
-                     *                     "usdg_raw": 36701358,
-                     *                     "wallet": "0x1745592c91a0f55a875f712580e07e32c09af727",
-                     *                     "way": "usual",
-                     *                     "weth_wei": 0
+                     *                     "nonce": 214,
+                     *                     "purse_wei": "12561068027280271",
+                     *                     "share_bps": 10000,
+                     *                     "size_wei": 4371584281136018,
+                     *                     "tip_wei": 6430510,
+                     *                     "usdg_raw": 0,
+                     *                     "wallet": "0xed9af7d44f32e8e3b899b304db4200b1cd68bed6",
+                     *                     "way": "second route",
+                     *                     "weth_wei": "918208798766136169"
                      *                   }
                      *                 }
                      *               ]
@@ -2519,8 +2576,8 @@ export interface operations {
                      *               "exists": true,
                      *               "kind_of": "PoolFacts",
                      *               "liquidity": "126491106406735173279956",
-                     *               "quote_reserve_raw": "19999999999999993125",
-                     *               "sqrt_price_x96": "12527072418752396559320690"
+                     *               "quote_reserve_raw": "20099999999999993125",
+                     *               "sqrt_price_x96": "12589519874759877256168903"
                      *             },
                      *             "kind_of": "VenueEvidence",
                      *             "short_raw": null,
@@ -2559,7 +2616,7 @@ export interface operations {
                      *                   "gas": "0xf4240"
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
+                     *                   "blockHash": "0xbd63aa6ddd1fc3ef7a2881c7b865c0d492b26843c9ba81ba138bf5192108d79a"
                      *                 }
                      *               ]
                      *             }
@@ -2574,28 +2631,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xb729d702f731ef9e232069e96e9f85f9344a2678": {
-                     *                           "balance": "0x27704a7999e9f79",
-                     *                           "nonce": "0x9b"
+                     *                         "0x54c04b735b111ad9574ba23757586ed46aa1340d": {
+                     *                           "balance": "0x2b0e0517602cadc",
+                     *                           "nonce": "0x113"
                      *                         },
-                     *                         "0x8f20e70fe8e519cd93ee299974cd7cd1205a56cc": {
-                     *                           "balance": "0x113bf2f3c149f79",
-                     *                           "nonce": "0x9b"
+                     *                         "0x3f39d334e0d90eb091c8453c2dec37410f441187": {
+                     *                           "balance": "0x14d9ad91878cadc",
+                     *                           "nonce": "0x113"
                      *                         },
-                     *                         "0x1473a886bb2344204ecbeb93f2df17f63dd26775": {
+                     *                         "0x47eb217952c51ec7ab0c734743bdb9306dd4928f": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50e",
-                     *                         "time": "0x68f3573e",
+                     *                         "number": "0x54d",
+                     *                         "time": "0x68f3577d",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x09461017e497cb357198def9fcff6cefa5e79ab1355cf6137225d6fb5ef01efd"
+                     *                         "prevRandao": "0x08b4c99c1b8adf0d5527ead2228c3418a6784465537d7ee076e7851bd9953639"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
+                     *                           "from": "0x47eb217952c51ec7ab0c734743bdb9306dd4928f",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2603,10 +2660,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
+                     *                           "from": "0x47eb217952c51ec7ab0c734743bdb9306dd4928f",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000b729d702f731ef9e232069e96e9f85f9344a2678",
+                     *                           "input": "0x4d2301cc00000000000000000000000054c04b735b111ad9574ba23757586ed46aa1340d",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2615,18 +2672,18 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x50f",
-                     *                         "time": "0x68f3574b",
+                     *                         "number": "0x54e",
+                     *                         "time": "0x68f3578a",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x0962480d877a84eec6895f70baef5998b9f6d9cc36c3b1c05cada5c0d764c841"
+                     *                         "prevRandao": "0x5062f0f9fd66bb6c6557602d4900dbc121ceed29ff1a64f896beb1d0aafc9ab6"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
+                     *                           "from": "0x47eb217952c51ec7ab0c734743bdb9306dd4928f",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x70a08231000000000000000000000000b729d702f731ef9e232069e96e9f85f9344a2678",
+                     *                           "input": "0x70a0823100000000000000000000000054c04b735b111ad9574ba23757586ed46aa1340d",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2637,7 +2694,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
+                     *                   "blockHash": "0xbd63aa6ddd1fc3ef7a2881c7b865c0d492b26843c9ba81ba138bf5192108d79a"
                      *                 }
                      *               ]
                      *             }
@@ -2654,28 +2711,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xb729d702f731ef9e232069e96e9f85f9344a2678": {
-                     *                           "balance": "0x27704a7999e9f79",
-                     *                           "nonce": "0x9b"
+                     *                         "0x54c04b735b111ad9574ba23757586ed46aa1340d": {
+                     *                           "balance": "0x2b0e0517602cadc",
+                     *                           "nonce": "0x113"
                      *                         },
-                     *                         "0x8f20e70fe8e519cd93ee299974cd7cd1205a56cc": {
-                     *                           "balance": "0x113bf2f3c149f79",
-                     *                           "nonce": "0x9b"
+                     *                         "0x3f39d334e0d90eb091c8453c2dec37410f441187": {
+                     *                           "balance": "0x14d9ad91878cadc",
+                     *                           "nonce": "0x113"
                      *                         },
-                     *                         "0x1473a886bb2344204ecbeb93f2df17f63dd26775": {
+                     *                         "0x47eb217952c51ec7ab0c734743bdb9306dd4928f": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50e",
-                     *                         "time": "0x68f3573e",
+                     *                         "number": "0x54d",
+                     *                         "time": "0x68f3577d",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x09461017e497cb357198def9fcff6cefa5e79ab1355cf6137225d6fb5ef01efd"
+                     *                         "prevRandao": "0x08b4c99c1b8adf0d5527ead2228c3418a6784465537d7ee076e7851bd9953639"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
+                     *                           "from": "0x47eb217952c51ec7ab0c734743bdb9306dd4928f",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2683,10 +2740,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
+                     *                           "from": "0x47eb217952c51ec7ab0c734743bdb9306dd4928f",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000b729d702f731ef9e232069e96e9f85f9344a2678",
+                     *                           "input": "0x4d2301cc00000000000000000000000054c04b735b111ad9574ba23757586ed46aa1340d",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2695,18 +2752,18 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x50f",
-                     *                         "time": "0x68f35743",
+                     *                         "number": "0x54e",
+                     *                         "time": "0x68f35786",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x0962480d877a84eec6895f70baef5998b9f6d9cc36c3b1c05cada5c0d764c841"
+                     *                         "prevRandao": "0x5062f0f9fd66bb6c6557602d4900dbc121ceed29ff1a64f896beb1d0aafc9ab6"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xb729d702f731ef9e232069e96e9f85f9344a2678",
+                     *                           "from": "0x54c04b735b111ad9574ba23757586ed46aa1340d",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
-                     *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
+                     *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f0000000000000000000000000000000000000000000340020082cf8951471f45",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2717,7 +2774,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
+                     *                   "blockHash": "0xbd63aa6ddd1fc3ef7a2881c7b865c0d492b26843c9ba81ba138bf5192108d79a"
                      *                 }
                      *               ]
                      *             },
@@ -2730,28 +2787,28 @@ export interface operations {
                      *                   "blockStateCalls": [
                      *                     {
                      *                       "stateOverrides": {
-                     *                         "0xb729d702f731ef9e232069e96e9f85f9344a2678": {
-                     *                           "balance": "0x27704a7999e9f79",
-                     *                           "nonce": "0x9b"
+                     *                         "0x54c04b735b111ad9574ba23757586ed46aa1340d": {
+                     *                           "balance": "0x2b0e0517602cadc",
+                     *                           "nonce": "0x113"
                      *                         },
-                     *                         "0x8f20e70fe8e519cd93ee299974cd7cd1205a56cc": {
-                     *                           "balance": "0x113bf2f3c149f79",
-                     *                           "nonce": "0x9b"
+                     *                         "0x3f39d334e0d90eb091c8453c2dec37410f441187": {
+                     *                           "balance": "0x14d9ad91878cadc",
+                     *                           "nonce": "0x113"
                      *                         },
-                     *                         "0x1473a886bb2344204ecbeb93f2df17f63dd26775": {
+                     *                         "0x47eb217952c51ec7ab0c734743bdb9306dd4928f": {
                      *                           "balance": "0xde0b6b3a7640000"
                      *                         }
                      *                       },
                      *                       "blockOverrides": {
-                     *                         "number": "0x50e",
-                     *                         "time": "0x68f3573e",
+                     *                         "number": "0x54d",
+                     *                         "time": "0x68f3577d",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x09461017e497cb357198def9fcff6cefa5e79ab1355cf6137225d6fb5ef01efd"
+                     *                         "prevRandao": "0x08b4c99c1b8adf0d5527ead2228c3418a6784465537d7ee076e7851bd9953639"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
+                     *                           "from": "0x47eb217952c51ec7ab0c734743bdb9306dd4928f",
                      *                           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
                      *                           "gas": "0x124f80",
                      *                           "input": "0xac9650d80000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000080000000000000000000000000000000000000000000000000000000000000000412210e8a00000000000000000000000000000000000000000000000000000000000000…",
@@ -2759,10 +2816,10 @@ export interface operations {
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         },
                      *                         {
-                     *                           "from": "0x1473a886bb2344204ecbeb93f2df17f63dd26775",
+                     *                           "from": "0x47eb217952c51ec7ab0c734743bdb9306dd4928f",
                      *                           "to": "0xca11bde05977b3631167028862be2a173976ca11",
                      *                           "gas": "0x493e0",
-                     *                           "input": "0x4d2301cc000000000000000000000000b729d702f731ef9e232069e96e9f85f9344a2678",
+                     *                           "input": "0x4d2301cc00000000000000000000000054c04b735b111ad9574ba23757586ed46aa1340d",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2771,18 +2828,18 @@ export interface operations {
                      *                     {
                      *                       "stateOverrides": {},
                      *                       "blockOverrides": {
-                     *                         "number": "0x50f",
-                     *                         "time": "0x68f36546",
+                     *                         "number": "0x54e",
+                     *                         "time": "0x68f36589",
                      *                         "baseFeePerGas": "0x7",
                      *                         "feeRecipient": "0xa4b000000000000000000073657175656e636572",
-                     *                         "prevRandao": "0x0962480d877a84eec6895f70baef5998b9f6d9cc36c3b1c05cada5c0d764c841"
+                     *                         "prevRandao": "0x5062f0f9fd66bb6c6557602d4900dbc121ceed29ff1a64f896beb1d0aafc9ab6"
                      *                       },
                      *                       "calls": [
                      *                         {
-                     *                           "from": "0xb729d702f731ef9e232069e96e9f85f9344a2678",
+                     *                           "from": "0x54c04b735b111ad9574ba23757586ed46aa1340d",
                      *                           "to": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *                           "gas": "0x15f90",
-                     *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f00000000000000000000000000000000000000000003484d8d5cb61b23c13561",
+                     *                           "input": "0x095ea7b30000000000000000000000000165878a594ca255338adfa4d48449f69242eb8f0000000000000000000000000000000000000000000340020082cf8951471f45",
                      *                           "maxFeePerGas": "0xe",
                      *                           "maxPriorityFeePerGas": "0x0"
                      *                         }
@@ -2793,7 +2850,7 @@ export interface operations {
                      *                   "traceTransfers": false
                      *                 },
                      *                 {
-                     *                   "blockHash": "0x37344319366a191c6b4e8f15368334e9060f204c9ee4fe1bc639c687025fd3e9"
+                     *                   "blockHash": "0xbd63aa6ddd1fc3ef7a2881c7b865c0d492b26843c9ba81ba138bf5192108d79a"
                      *                 }
                      *               ]
                      *             }
@@ -2935,10 +2992,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "text": "1 check was compared: nothing changed.",
+                     *       "text": "2 checks were compared: nothing changed.",
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
-                     *       "checks": 1,
+                     *       "checks": 2,
                      *       "changes": [
                      *         {
                      *           "changed": [],
@@ -2947,12 +3004,12 @@ export interface operations {
                      *           "level": "ok",
                      *           "roundTripLossBps": 60,
                      *           "block": 1293,
-                     *           "checkedAt": "2026-11-30T06:29:49.880000Z",
-                     *           "lastBlock": 1293,
-                     *           "lastCheckedAt": "2026-11-30T06:29:49.880000Z",
-                     *           "checks": 1,
+                     *           "checkedAt": "2026-11-30T11:27:29.167000Z",
+                     *           "lastBlock": 1356,
+                     *           "lastCheckedAt": "2026-11-30T11:28:31.990000Z",
+                     *           "checks": 2,
                      *           "deep": false,
-                     *           "policyVersion": "2026-11-30.1"
+                     *           "policyVersion": "2026-11-30.2"
                      *         }
                      *       ]
                      *     }
@@ -3205,7 +3262,7 @@ export interface operations {
                      *         "mostLaunches": 1,
                      *         "deployerLaunches": 2
                      *       },
-                     *       "checkedAt": "2026-11-30T06:31:05Z",
+                     *       "checkedAt": "2026-11-30T11:28:30Z",
                      *       "why": []
                      *     }
                      */
@@ -3364,8 +3421,8 @@ export interface operations {
                      *       "text": "One wallet, the deployer's, can withdraw 100.00 % of the liquidity at any moment; you could then not sell at all.",
                      *       "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "chainId": 4663,
-                     *       "block": 1371,
-                     *       "checkedAt": "2026-11-30T06:31:07.767000Z",
+                     *       "block": 1357,
+                     *       "checkedAt": "2026-11-30T11:28:33.386000Z",
                      *       "totals": {
                      *         "freeBps": 10000,
                      *         "lockedBps": 0,
@@ -3580,7 +3637,7 @@ export interface operations {
                      * @example {
                      *       "kind": "verdict",
                      *       "text": "The first check of 0x36b58f5c1969b7b6591d752ea6f5486d069010ab found ok (ok).",
-                     *       "at": "2026-11-30T06:29:49.880000Z",
+                     *       "at": "2026-11-30T11:27:29.167000Z",
                      *       "token": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *       "block": 1293,
                      *       "wallet": null,
@@ -3713,7 +3770,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "chainId": 4663,
-                     *       "block": 1369,
+                     *       "block": 1354,
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
                      *       "verdict": {
                      *         "code": "ok",
@@ -3771,7 +3828,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "simulatedAt": "2026-11-30T06:31:05.381000Z"
+                     *       "simulatedAt": "2026-11-30T11:28:30.635000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Simulation"];
@@ -3895,7 +3952,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "buy",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1369,
+                     *       "block": 1355,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -3921,14 +3978,14 @@ export interface operations {
                      *         "minRaw": "3928536246809653875430944"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-30T06:51:05Z",
+                     *       "validUntil": "2026-11-30T11:48:31Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
                      *           "n": 1,
                      *           "does": "Spend 0.1 eth on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 3928536.246809653875430944 (3928536246809653875430944 base units) tokens.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d1cd9000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d628f000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "100000000000000000",
                      *           "gas": 221769
                      *         }
@@ -3966,7 +4023,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-30T06:31:05.734000Z"
+                     *       "preparedAt": "2026-11-30T11:28:31.074000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["PreparedTrade"];
@@ -4139,7 +4196,7 @@ export interface operations {
                      *       "chainId": 4663,
                      *       "side": "sell",
                      *       "from": "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-                     *       "block": 1371,
+                     *       "block": 1357,
                      *       "token": {
                      *         "address": "0x36b58f5c1969b7b6591d752ea6f5486d069010ab",
                      *         "symbol": "PLAIN",
@@ -4165,7 +4222,7 @@ export interface operations {
                      *         "minRaw": "49326148087980535"
                      *       },
                      *       "slippageBps": 100,
-                     *       "validUntil": "2026-11-30T06:51:07Z",
+                     *       "validUntil": "2026-11-30T11:48:33Z",
                      *       "refused": false,
                      *       "steps": [
                      *         {
@@ -4180,7 +4237,7 @@ export interface operations {
                      *           "n": 2,
                      *           "does": "Sell 1984109.215560431250217648 tokens on the v3 pool 0x67640ddbcfe9c1a83cb6f692df6a19216ff3d7f4, for at least 0.049326148087980535 (49326148087980535 base units) eth.",
                      *           "to": "0x0165878a594ca255338adfa4d48449f69242eb8f",
-                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d1cdb000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
+                     *           "data": "0x5ae401dc000000000000000000000000000000000000000000000000000000006b0d6291000000000000000000000000000000000000000000000000000000000000004000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000040000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000000e404e45a…",
                      *           "value": "0",
                      *           "gas": 213876
                      *         }
@@ -4201,7 +4258,7 @@ export interface operations {
                      *         },
                      *         "flags": []
                      *       },
-                     *       "preparedAt": "2026-11-30T06:31:07.495000Z"
+                     *       "preparedAt": "2026-11-30T11:28:33.074000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["PreparedTrade"];
@@ -4368,10 +4425,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "message": "127.0.0.1:50039 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:50039\nVersion: 1\nChain ID: 4663\nNonce: 79139d629e56aa987d95a21b629a62b9\nIssued At: 2026-11-30T06:31:00Z\nExpiration Time: 2026-11-30T06:41:00Z",
+                     *       "message": "127.0.0.1:40059 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:40059\nVersion: 1\nChain ID: 4663\nNonce: bd8f25aab7cff912b0d353e620e1551e\nIssued At: 2026-11-30T11:28:00Z\nExpiration Time: 2026-11-30T11:38:00Z",
                      *       "sign": "personal_sign",
                      *       "claim": "0000000000000000000000000000000000000000000000000000000000000000",
-                     *       "claimMessage": "127.0.0.1:50039 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:50039\nVersion: 1\nChain ID: 4663\nNonce: 73caaf3d1d7b9f80cfaf3d997b28b8de\nIssued At: 2026-11-30T06:31:00Z\nExpiration Time: 2026-11-30T06:41:00Z"
+                     *       "claimMessage": "127.0.0.1:40059 wants you to sign in with your Ethereum account:\n0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n\nMake an API key for this wallet. Signing moves nothing and costs nothing.\n\nURI: http://127.0.0.1:40059\nVersion: 1\nChain ID: 4663\nNonce: 4d979cfdc2617447c2dad46b394bd82b\nIssued At: 2026-11-30T11:28:00Z\nExpiration Time: 2026-11-30T11:38:00Z"
                      *     }
                      */
                     "application/json": components["schemas"]["TextToSign"];
@@ -4474,9 +4531,9 @@ export interface operations {
                      *       "live": [
                      *         {
                      *           "id": 2,
-                     *           "start": "rt_7yTol",
+                     *           "start": "rt_7s9nS",
                      *           "label": "",
-                     *           "madeAt": "2026-11-30T06:31:07.821155Z",
+                     *           "madeAt": "2026-11-30T11:28:33.441880Z",
                      *           "revokedAt": null
                      *         }
                      *       ],
@@ -4601,7 +4658,7 @@ export interface operations {
                      *       "key": "rt_<your key>",
                      *       "shownOnce": true,
                      *       "mite": {
-                     *         "designation": "mite-5fa4",
+                     *         "designation": "mite-pefd",
                      *         "wallet": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
                      *         "agent": false
                      *       },
@@ -4758,13 +4815,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "text": "Key rt_EE9Gg… is revoked.",
+                     *       "text": "Key rt_0UNGi… is revoked.",
                      *       "key": {
                      *         "id": 3,
-                     *         "start": "rt_EE9Gg",
+                     *         "start": "rt_0UNGi",
                      *         "label": "",
-                     *         "madeAt": "2026-11-30T06:31:07.856041Z",
-                     *         "revokedAt": "2026-11-30T06:31:07.863241Z"
+                     *         "madeAt": "2026-11-30T11:28:33.488561Z",
+                     *         "revokedAt": "2026-11-30T11:28:33.495281Z"
                      *       }
                      *     }
                      */
@@ -5325,7 +5382,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "ok": true,
-                     *       "head": 1371,
+                     *       "head": 1357,
                      *       "blocksBehind": 0,
                      *       "ethUsd": 3499.999999,
                      *       "lacks": [
