@@ -153,7 +153,7 @@ class _Commands(TyperGroup):
         return TyperCommand(cmd_name, help=COMMANDS[cmd_name].line) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not (args[0].startswith("-") or ctx.resilient_parsing):
             near = get_close_matches(args[0], COMMANDS, 1)
             hint = f"Did you mean {near[0]}?" if near else "roundtrip --help lists them."
             raise UsageError(f"There is no command {args[0]!r}. {hint}", ctx)

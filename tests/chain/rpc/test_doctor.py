@@ -220,7 +220,10 @@ async def test_health_that_is_not_ok_says_why(ctx: Context, indexed: Context) ->
         block = replace(
             head.block, number=head.block.number + by_blocks, timestamp_s=head.block.timestamp_s + by_s
         )
-        heads = cast(Heads, SimpleNamespace(current=lambda block=block: replace(head, block=block)))
+        heads = cast(
+            Heads,
+            SimpleNamespace(current=lambda block=block: replace(head, block=block), poll_soon=lambda: None),
+        )
         result = (await health(replace(indexed, heads=heads), Nothing())).answer
         assert (result.ok, [lack.what for lack in result.lacks]) == (False, [behind])
         assert (result.blocks_behind == 0) is (behind == "node")

@@ -378,6 +378,21 @@ async def test_liquidity_that_costs_nothing_hides_no_removal(ground: AlertGround
     assert await read_alerts(ground) == [(ALICE, "draining", taken.ref.number)]
 
 
+@pytest.mark.parametrize("waits", [False, True], ids=["in its first minute", "before its minute"])
+async def test_a_little_of_what_came_in_within_the_minute_alarms_nobody(
+    ground: AlertGround, waits: bool
+) -> None:
+    main = v3_at(HIGH, WETH, 3000)
+    await ground.block(sent(v3_opened(HIGH, WETH, 3000)))
+    if waits:
+        await ground.block(of_weth(main, 10**10, 10**17))
+        await ground.block(after_s=2 * MINUTE_S)
+    await ground.block(of_weth(main, 10**12, 10 * 10**18), buys(ALICE))
+    await ground.block(of_weth(main, -(10**12) // 100, 10**17))
+    await ground.read()
+    assert await read_alerts(ground) == []
+
+
 async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_sale(
     ground: AlertGround,
 ) -> None:

@@ -10,11 +10,14 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.blocks.venue_index import VenueIndex
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Crowd
 from roundtrip.domain.check.sales import loss_bps
+from roundtrip.services.engine.check_run import try_sells
+from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.deploy import ZERO
 from roundtrip_development.devnet.stories import PoolPlan
@@ -123,6 +126,20 @@ async def test_the_whole_crowd_trades_in_two_pools_and_in_the_one_that_decides(
     assert isinstance(best.crowd, Crowd)
     assert len(best.crowd.trades) == whole
     assert sorted(traded) == ([whole] * 4 if cheap else [few, few, whole, whole])
+
+
+async def test_for_who_chooses_the_venue_by_a_size_of_his_own_all_trade_everywhere(
+    ctx: Context, built: Built, rpc: SyncRpc
+) -> None:
+    """A trade of another size may go to a pool that is not among the best two of a check."""
+    parties = Parties(rpc, built)
+    tiers = [replace(FAIR, supply_bps=1000, fee_pips=fee) for fee in (500, 3000, 10_000)]
+    token = Address(parties.honest(*tiers))
+    await ctx.heads.refresh()
+    bought = await start_check(ctx, ctx.heads.current(), token, Meter(), crowd=True)
+    evidence = await try_sells(bought, Meter())
+    crowds = [venue.crowd.trades for venue in evidence.venues if isinstance(venue.crowd, Crowd)]
+    assert [len(trades) for trades in crowds] == [sum(POLICY.crowd_counts) + 1] * len(tiers)
 
 
 async def test_a_pool_that_pays_the_buyer_back_leaves_the_answer_alone(

@@ -292,12 +292,13 @@ async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: CurveTo
     assert rpc.call("evm_revert", snapshot)
 
 
-async def test_a_launch_that_no_log_told_of_costs_one_trip_more(ctx: Context, built: Built) -> None:
+async def test_a_launch_that_no_log_told_of_costs_two_trips_more(ctx: Context, built: Built) -> None:
+    """One looks up the standard pools, and one buys on its curve."""
     book = ctx.heads.venue_index
     assert book is not None
     ctx.heads.venue_index = None
     meter = Meter()
     evidence = await gather_evidence(ctx, Address(built.tokens["curve"]), meter)
-    assert meter.trips == 3
+    assert meter.trips == 4
     assert judge(evidence, POLICY).verdict.level == "ok"
     assert not evidence.candidates_complete

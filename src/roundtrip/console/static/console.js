@@ -32,8 +32,8 @@ for (const block of document.querySelectorAll("pre.copyable")) {
 // "/" and Ctrl-K go to the search, as in many programs.
 document.addEventListener("keydown", (event) => {
   const isChord = event.ctrlKey || event.metaKey;
-  if (event.altKey || (isChord ? event.key.toLowerCase() !== "k" : event.key !== "/")) return;
-  if (!isChord && event.target.closest("input, textarea, select, [contenteditable]")) return;
+  if (event.altKey || event.key !== (isChord ? "k" : "/")) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
   const search = document.querySelector("main input[type=search]") || document.getElementById("q");
   if (!search) return;
   event.preventDefault();

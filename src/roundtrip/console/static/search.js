@@ -18,13 +18,13 @@ document.addEventListener("keydown", (event) => {
 });
 
 // A paste with one address or hash in it goes at once: the service takes it out of a link or a sentence.
-const HASHES = /(?<![0-9a-z])0x(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-z])/gi;
+const HASHES = /(?:^|[^0-9a-z])(0x(?:[0-9a-f]{64}|[0-9a-f]{40}))(?![0-9a-z])/gi;
 
 document.addEventListener("paste", (event) => {
   const field = event.target.closest("form.search input[type=search], form.finder input[type=search]");
   if (!field || field.selectionEnd - field.selectionStart < field.value.length) return;
   const text = event.clipboardData.getData("text").trim();
-  const found = new Set(text.match(HASHES)?.map((one) => one.toLowerCase()));
+  const found = new Set([...text.matchAll(HASHES)].map(([, hash]) => hash.toLowerCase()));
   if (found.size !== 1 || text.length > field.maxLength) return;
   event.preventDefault();
   field.value = text;

@@ -53,16 +53,21 @@ async def run_check(
     bought = await run_buy_round(means, inputs, meter)
     note_step("Buys simulated")
     on_round("sell round")
-    evidence = await try_sells(bought, meter, note_step)
+    evidence = await try_sells(bought, meter, note_step, whole=False)
     return CheckResult(inputs, bought, evidence, judge(evidence, means.policy))
 
 
-async def try_sells(bought: BuyRoundResult, meter: Meter, note_step: NoteStep = ignore_step) -> Evidence:
+async def try_sells(
+    bought: BuyRoundResult, meter: Meter, note_step: NoteStep = ignore_step, *, whole: bool = True
+) -> Evidence:
     """The evidence of all rounds: runs the sell round, the isolation round, and in a deep check the deep
-    round. Where the node fails, the cells are Missing."""
+    round. ``whole``: all of the crowd trades on every venue, for who chooses the venue by other figures than
+    a check; else where it may decide a check. Where the node fails, the cells are Missing."""
     selling, reading = Meter(), Meter()
     evidence: Evidence
-    evidence, deep_inputs = await at_once(_try_rounds(bought, selling), read_deep_inputs(bought, reading))
+    evidence, deep_inputs = await at_once(
+        _try_rounds(bought, selling, whole), read_deep_inputs(bought, reading)
+    )
     meter.add(selling, reading)
     note_step("Sells simulated: soon, after an hour, after a day")
     if deep_inputs is None:
@@ -70,10 +75,14 @@ async def try_sells(bought: BuyRoundResult, meter: Meter, note_step: NoteStep = 
     return await run_deep_round(bought, evidence, deep_inputs, meter, note_step)
 
 
-async def _try_rounds(bought: BuyRoundResult, meter: Meter) -> Evidence:
-    sold = await run_sell_round(bought, meter)
+async def _try_rounds(bought: BuyRoundResult, meter: Meter, whole: bool) -> Evidence:
+    sold = await run_sell_round(bought, meter, whole=whole)
     evidence = await run_isolation_round(bought, sold)
-    if sold.few and judge(evidence, bought.run.means.policy).best in sold.few:
-        # Whoever makes two better pools must not choose how many wallets try the one that decides.
-        evidence = await run_isolation_round(bought, await run_sell_round(bought, meter, whole=True))
-    return evidence
+    if not sold.few:
+        return evidence
+    judgement = judge(evidence, bought.run.means.policy)
+    if judgement.best not in sold.few or judgement.verdict.level == "danger":
+        # More wallets make no danger milder.
+        return evidence
+    # Whoever makes two better pools must not choose how many wallets try the one that decides.
+    return await run_isolation_round(bought, await run_sell_round(bought, meter, whole=True))

@@ -39,7 +39,7 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter, *, whole: bool = 
     Where the node fails, the results are Missing."""
     run, trials, launch = replace(bought.run, meter=meter), bought.venues_to_sell_on(), bought.data.launch
     ranked = _rank(run, trials)
-    few = () if whole else ranked[run.means.policy.most_crowded :]
+    few = () if whole or run.crowd_seed is None else ranked[run.means.policy.most_crowded :]
     crowds = _choose_crowds(run, trials, launch, few)
     groups = _plan_sells(run, trials, crowds, ranked)
     results = await send_groups(run, trials, groups)

@@ -233,12 +233,24 @@ MAX_ROWS = 1_000
 """The money in a pool with more trades or liquidity changes than this is unknown."""
 
 
-_POOLS = """
-SELECT given.nth, change.pool_id, pool.token_id
+_POOLS = f"""
+SELECT given.nth, change.pool_id, pool.token_id, (put.quote_raw + paid.quote_raw)::text AS came_raw
 FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY AS given (at_s, block_number, log_index, nth)
 JOIN facts.liquidity AS change USING (at_s, block_number, log_index)
 JOIN facts.pool AS pool ON pool.id = change.pool_id
-"""
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(one.quote_raw), 0) AS quote_raw FROM facts.liquidity AS one
+    WHERE one.pool_id = change.pool_id AND one.at_s >= given.at_s / {MINUTE_S} * {MINUTE_S}
+        AND one.at_s <= given.at_s
+        AND (one.block_number, one.log_index) < (given.block_number, given.log_index)
+) AS put
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(CASE WHEN trade.buys THEN trade.quote_raw ELSE -trade.quote_raw END), 0) AS quote_raw
+    FROM facts.trades_by_second(change.pool_id, given.at_s / {MINUTE_S} * {MINUTE_S} - 1, given.at_s, $4)
+        AS trade
+    WHERE (trade.block_number, trade.log_index) < (given.block_number, given.log_index)
+) AS paid
+"""  # noqa: S608
 _PLACES = """
 WITH given AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[]) AS given (token_id, minute_s)),
 place AS MATERIALIZED (
@@ -294,24 +306,27 @@ class _PoolMoneyRow(NamedTuple):
 async def weigh_drains(
     connection: Connection, contracts: Contracts, drains: Sequence[Happening]
 ) -> list[tuple[int | None, tuple[PoolMoney, list[PoolMoney]]] | None]:
-    """For each drain the money that its pool had, in wei, or None where it is not known; the drained pool;
-    and all pools of its token that were read, this one included. None: its pool is unknown. The day's trades
-    and the money are those up to the start of the drain's minute, so that each token is read once a minute. A
-    pool's money is what was put in and paid in, less what was taken and paid out; in a curve only what was
-    paid. A drained pool has at least what the drain took out."""
+    """For each drain the money that its pool had just before, in wei, or None where it is not known, such as
+    of one that had none when the minute began; the drained pool; and all pools of its token that were read,
+    this one included. None: its pool is unknown. The day's trades and the money of others are those up to the
+    start of the drain's minute, so that each token is read once a minute. A pool's money is what was put in
+    and paid in, less what was taken and paid out; in a curve only what was paid. A drained pool has at least
+    what the drain took out."""
     weights: list[tuple[int | None, tuple[PoolMoney, list[PoolMoney]]] | None] = [None] * len(drains)
     spots = [drain.spot for drain in drains]
     if not spots:
         return weights
     drained = await fetch(
         connection,
-        tuple[int, int, int],
+        tuple[int, int, int, Numeric],
         _POOLS,
         [spot.at_s for spot in spots],
         [spot.block_number for spot in spots],
         [spot.log_index for spot in spots],
+        MAX_ROWS,
     )
-    pools = {nth - 1: (token_id, pool_id) for nth, pool_id, token_id in drained}
+    pools = {nth - 1: (token_id, pool_id) for nth, pool_id, token_id, _ in drained}
+    came_raw = {nth - 1: raw for nth, _, _, raw in drained}
     minutes = {nth: spots[nth].at_s // MINUTE_S * MINUTE_S for nth in pools}
     token_minutes = sorted({(token_id, minutes[nth]) for nth, (token_id, _) in pools.items()})
     if not token_minutes:
@@ -337,14 +352,19 @@ async def weigh_drains(
         raw = None if row.quote_raw is None else max(0, row.quote_raw)
         sums.append((row.quote, raw, spot_of[row.token_id, row.minute_s]))
     places: dict[tuple[int, int], dict[int, PoolMoney]] = {}
+    begun_raw: dict[tuple[int, int], int] = {}
     for row, (wei, _) in zip(rows, await reader.worths(sums), strict=True):
         places.setdefault((row.token_id, row.minute_s), {})[row.id] = PoolMoney(row.traded, wei)
+        begun_raw[row.id, row.minute_s] = row.quote_raw or 0
     for nth, (token_id, pool_id) in pools.items():
         token_pools = places[token_id, minutes[nth]]
         known = token_pools[pool_id]
         own = _add_drained(known, drains[nth])
         pools_now = [own if other_id == pool_id else place for other_id, place in token_pools.items()]
-        weights[nth] = known.wei, (own, pools_now)
+        raw, pool_wei = begun_raw[pool_id, minutes[nth]], None
+        if known.wei is not None and raw > 0:
+            pool_wei = known.wei * max(0, raw + came_raw[nth]) // raw
+        weights[nth] = pool_wei, (own, pools_now)
     return weights
 
 
