@@ -14,7 +14,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Crowd
+from roundtrip.domain.check.evidence import Crowd, VenueEvidence
 from roundtrip.domain.check.sales import loss_bps
 from roundtrip.services.engine.check_run import try_sells
 from roundtrip.services.engine.token_check import start_check
@@ -119,13 +119,16 @@ async def test_the_whole_crowd_trades_in_two_pools_and_in_the_one_that_decides(
     small = replace(FAIR, quote_milli=18_000, supply_bps=1200, fee_pips=10_000)
     hooks = {f"{hook}_eth": parties.hook(hook)} if cheap else None
     seen = await look(ctx, parties.honest(replace(FAIR, supply_bps=1000), *others, small, hooks=hooks))
-    whole, few = sum(POLICY.crowd_counts) + 1, len(range(0, sum(POLICY.crowd_counts), POLICY.few_step)) + 1
-    traded = [len(venue.crowd.trades) for venue in seen.evidence.venues if isinstance(venue.crowd, Crowd)]
+    traded = [is_whole(venue) for venue in seen.evidence.venues]
     assert seen.judgement.verdict.code == "ok"
-    best = seen.evidence.venues[seen.judgement.best or 0]
-    assert isinstance(best.crowd, Crowd)
-    assert len(best.crowd.trades) == whole
-    assert sorted(traded) == ([whole] * 4 if cheap else [few, few, whole, whole])
+    assert is_whole(seen.evidence.venues[seen.judgement.best or 0])
+    assert sorted(traded) == ([True] * 4 if cheap else [False, False, True, True])
+
+
+def is_whole(venue: VenueEvidence) -> bool:
+    """All of the crowd traded there; wallets of earlier checks may have, too."""
+    assert isinstance(venue.crowd, Crowd)
+    return len(venue.crowd.trades) > sum(POLICY.crowd_counts)
 
 
 async def test_for_who_chooses_the_venue_by_a_size_of_his_own_all_trade_everywhere(
@@ -138,8 +141,7 @@ async def test_for_who_chooses_the_venue_by_a_size_of_his_own_all_trade_everywhe
     await ctx.heads.refresh()
     bought = await start_check(ctx, ctx.heads.current(), token, Meter(), crowd=True)
     evidence = await try_sells(bought, Meter())
-    crowds = [venue.crowd.trades for venue in evidence.venues if isinstance(venue.crowd, Crowd)]
-    assert [len(trades) for trades in crowds] == [sum(POLICY.crowd_counts) + 1] * len(tiers)
+    assert [is_whole(venue) for venue in evidence.venues] == [True] * len(tiers)
 
 
 async def test_a_pool_that_pays_the_buyer_back_leaves_the_answer_alone(

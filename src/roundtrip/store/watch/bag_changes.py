@@ -306,12 +306,11 @@ class _PoolMoneyRow(NamedTuple):
 async def weigh_drains(
     connection: Connection, contracts: Contracts, drains: Sequence[Happening]
 ) -> list[tuple[int | None, tuple[PoolMoney, list[PoolMoney]]] | None]:
-    """For each drain the money that its pool had just before, in wei, or None where it is not known, such as
-    of one that had none when the minute began; the drained pool; and all pools of its token that were read,
-    this one included. None: its pool is unknown. The day's trades and the money of others are those up to the
-    start of the drain's minute, so that each token is read once a minute. A pool's money is what was put in
-    and paid in, less what was taken and paid out; in a curve only what was paid. A drained pool has at least
-    what the drain took out."""
+    """For each drain the money that its pool had just before, in wei (None: not known); the drained pool; and
+    all pools of its token that were read, this one included. None: its pool is unknown. The day's trades and
+    the money of others are those up to the start of the drain's minute, so that each token is read once a
+    minute. A pool's money is what was put in and paid in, less what was taken and paid out; in a curve only
+    what was paid. A drained pool has at least what the drain took out."""
     weights: list[tuple[int | None, tuple[PoolMoney, list[PoolMoney]]] | None] = [None] * len(drains)
     spots = [drain.spot for drain in drains]
     if not spots:
@@ -361,11 +360,17 @@ async def weigh_drains(
         known = token_pools[pool_id]
         own = _add_drained(known, drains[nth])
         pools_now = [own if other_id == pool_id else place for other_id, place in token_pools.items()]
-        raw, pool_wei = begun_raw[pool_id, minutes[nth]], None
-        if known.wei is not None and raw > 0:
-            pool_wei = known.wei * max(0, raw + came_raw[nth]) // raw
-        weights[nth] = pool_wei, (own, pools_now)
+        before_wei = _add_since(known, begun_raw[pool_id, minutes[nth]], came_raw[nth])
+        weights[nth] = before_wei, (own, pools_now)
     return weights
+
+
+def _add_since(place: PoolMoney, begun_raw: int, came_raw: int) -> int | None:
+    """The pool's money with what came in since the minute began, in wei; None: not known, such as where it
+    had none then."""
+    if place.wei is None or begun_raw <= 0:
+        return None
+    return place.wei * max(0, begun_raw + came_raw) // begun_raw
 
 
 def _add_drained(place: PoolMoney, drained: Happening) -> PoolMoney:
