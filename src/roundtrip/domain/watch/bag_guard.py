@@ -76,9 +76,9 @@ def drains_much(
 ) -> bool:
     """Whether enough left a pool to alert its token's holders, if the pool matters. ``before_raw``: how far
     the same wallet's part had fallen already within a day before, in units of the part: many small removals
-    alert as one large one. One that is large by itself alerts in any case. ``pool_wei``: the money that was
-    in the pool; None: not known. Its share counts beside that of the liquidity, which anybody makes small by
-    adding liquidity that is out of range and costs nothing."""
+    alert as one large one. One that is large by itself alerts in any case. ``pool_wei``: the pool's money
+    just before; None: not known. Its share counts beside the liquidity's: anybody can make that small by
+    liquidity that is out of range and costs nothing."""
     if before_raw and drains_much(draining, 0, pool_wei, guard):
         return True
     part_raw, whole_raw, drained_wei = draining.part_raw, draining.whole_raw, draining.eth_wei
@@ -89,7 +89,7 @@ def drains_much(
     if (
         pool_wei is not None
         and drained_wei is not None
-        # What came into the pool since its money was counted can leave it, too.
+        # Some changes have no known amount, so the pool's money can be counted too low.
         and _passes_part(before_wei, drained_wei, max(pool_wei, drained_wei), guard)
     ):
         return True
