@@ -78,6 +78,7 @@ def take_port(settings: Settings) -> socket.socket:
     with contextlib.suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
     try:
+        # On a read-only disk unlink fails even where there is no file.
         if mark.exists():
             mark.unlink(missing_ok=True)
     except OSError as error:
@@ -128,6 +129,7 @@ def build_application(
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
+        # Ended in reverse: the gate writes what waits, then the minutes settle, then Valkey closes.
         async with contextlib.AsyncExitStack() as stack:
             if valkey is not None:
                 stack.push_async_callback(valkey.close)

@@ -38,7 +38,8 @@ class CheckOutput:
 
     @contextlib.contextmanager
     def showing_progress(self) -> Iterator[None]:
-        """Shows what the check does while the block runs, where a person looks on."""
+        """Shows what the check does while the block runs, where a person looks on. Several answers in JSON
+        are progress by themselves."""
         if not self._progress.is_terminal or (self._as_json and not self._is_single):
             yield
             return
@@ -67,6 +68,7 @@ class CheckOutput:
             error = {"error": {"code": outcome.code, "message": outcome.message}}
             body = json.dumps(error, separators=(",", ":"), ensure_ascii=False).encode()
         else:
+            # Imported here: a command that prints no JSON starts faster without it.
             body = import_module("msgspec").json.encode(outcome.answer)
         sys.stdout.buffer.write(body + b"\n")
         sys.stdout.buffer.flush()

@@ -332,7 +332,7 @@ async def test_no_launch_is_told_while_trades_may_be_missing(service: ReadingSer
         stage.pass_blocks(RANGE)
         trade(held, 3, f"trader {part}")
     blind.hidden = known
-    service.limits.at_once = ReadBounds(22, 60.0)
+    service.limits.at_once = ReadBounds(logs=22, seconds=60.0)
     service.limits.piece = ReadBounds(10, 60.0)
     found = await one.asked(held.token)
     assert (found["status"], found["launch"] is None) == ("reading", False)

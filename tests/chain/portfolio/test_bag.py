@@ -24,7 +24,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.portfolio.bag import BagRow, MyBag, bag_of
 from roundtrip.services.portfolio.bag_page import bag_past
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.answer_fields import WalletParams
+from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued
 from roundtrip.services.watch.inbox import inbox, unwatch_token, watch_token
@@ -346,7 +346,7 @@ async def test_who_buys_or_watches_while_it_sells_again_is_told_that_it_shut(bag
     await shut(False)
     await bag.check_later(token, 2)
     assert other.buy(token, "weth", 3000, ETH // 10)
-    await watch_token(bag.now(), WalletParams(token), accounts_made[1])
+    await watch_token(bag.now(), TokenParams(token), accounts_made[1])
     await bag.follows()
     # The chain's clock is not the service's.
     await bag.ctx.pool.execute(
@@ -376,7 +376,7 @@ async def test_who_buys_or_watches_while_it_sells_again_is_told_that_it_shut(bag
 async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None:
     token = a_pool_token(bag, "zoo/pausable_owner.vy")
     await bag.checked(token)
-    watched = (await watch_token(bag.now(), WalletParams(token), bag.account)).answer
+    watched = (await watch_token(bag.now(), TokenParams(token), bag.account)).answer
     assert [(row.token.address, row.verdict and row.verdict.code) for row in watched.tokens] == [
         (token, "ok")
     ]
@@ -388,7 +388,7 @@ async def test_a_token_that_is_only_watched_is_told_of_as_well(bag: Bag) -> None
     (alert,) = await bag.guard_rows()
     assert (alert["kind"], alert["verb"], alert["token"]) == ("bag_guard", "verdict", token)
     assert alert["text"].startswith(f"You watch {token}: its verdict changed from ")
-    await unwatch_token(bag.now(), WalletParams(token), bag.account)
+    await unwatch_token(bag.now(), TokenParams(token), bag.account)
     bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", True)))
     for bag.later_s in (5000, 5400):
         await bag.work()

@@ -227,7 +227,7 @@ def test_figures_have_four_digits_and_the_full_one_in_the_title(shown: str, text
     assert str(shown) == text
 
 
-def test_a_routers_code_is_told_in_words_and_a_tokens_reason_quoted() -> None:
+def test_a_routers_code_is_told_in_words_and_a_token_reason_quoted() -> None:
     words = "the token refused the transfer"
     router = f"{words}, and the router gave no reason for it"
     assert str(refusal("STF")) == f'<span title="STF">{router}</span>'

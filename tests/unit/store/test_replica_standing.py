@@ -61,7 +61,7 @@ def test_positions_of_another_primary_are_not_compared() -> None:
     assert log.current_until(60) is None
 
 
-def test_it_fits_for_two_seconds_after_what_it_has() -> None:
+def test_it_fits_until_what_it_has_and_has_not_flushed_is_two_seconds_old() -> None:
     standing = ReplicaStanding(current_s=10.0)
     assert standing.fits(10.0 + LIMIT_S - 0.01, None)
     assert not standing.fits(10.0 + LIMIT_S + 0.01, None)

@@ -26,6 +26,7 @@ PRACTICE: tuple[AnyOperation, ...] = (
         lane="checks",
         errors=("upstream", "budget_spent"),
     ),
+    # No account_operation: the handler takes the idempotency key.
     Operation(
         name="practice_buy",
         title="Practice buy",
@@ -81,9 +82,9 @@ LEAGUE: tuple[AnyOperation, ...] = (
             "Returns this week's practice league: at most 100 accounts by the profit (in practice eth) of "
             "their practice sells since Monday 00:00 UTC, and last week's first three. A sell counts if its "
             "token is a day old, was bought by at least 20 people (estimated), and the account's wallet is "
-            "not tied to its deployer; three make an entry. Agents' names are their owners' words."
+            "not tied to its deployer; three such sells make an entry. Agents' names are their owners' words."
         ),
-        shared_by=lambda params: params.who,
+        shared_by=lambda params: params.who,  # all, agents or people
     ),
     account_operation(
         mark_as_agent,

@@ -22,8 +22,8 @@ from roundtrip.chain.rpc.refusals import explain_other_chain
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.evidence import MarketRates, Missing
-from roundtrip.venues import abi, amm_v3
-from roundtrip.venues.base import Contracts
+from roundtrip.venues import abi, amm_v3, multicall
+from roundtrip.venues.base import Call, Contracts
 
 from .venue_index import VenueIndex
 
@@ -377,8 +377,8 @@ class Heads:
         if self._market is not None and now_s - self._market[0] < max_age_s:
             return self._market[1]
         try:
-            answers = await self._node.batch(market_calls(self._contracts, block), budgeted=False)
-            market = read_market(answers, self._contracts, block)
+            (answer,) = await self._node.batch([market_call(self._contracts, block)], budgeted=False)
+            market = read_market(answer, self._contracts, block)
         except RoundtripError as fault:
             market = MarketRates(block.number, Missing("node", fault.message), None, None)
         self._market = (now_s, market)
@@ -409,23 +409,28 @@ def read_header(answer: Answer) -> HeadHeader:
 # --- the price of eth ------------------------------------------------------------------------------
 
 
-def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
+def market_call(contracts: Contracts, block: BlockRef) -> RpcCall:
     """Asks for the price and the output of an ordinary trade of every standard weth/usdg pool, and for the
-    price feed where there is one."""
-    calls: list[tuple[Address, str]] = []
+    price feed where there is one: many reads in one call."""
+    call = multicall.plan_reads(_market_reads(contracts), contracts)
+    return RpcCall("eth_call", [{"to": call.to, "data": call.data}, {"blockHash": block.hash}])
+
+
+def _market_reads(contracts: Contracts) -> list[Call]:
+    reads: list[Call] = []
     for fee in amm_v3.FEE_TIERS_PIPS:
         pool = amm_v3.pool_address(contracts.v3_factory, contracts.weth, contracts.usdg, fee)
         quote = amm_v3.plan_quote(contracts, contracts.weth, contracts.usdg, fee, QUOTED_WEI)
-        calls += [(pool, amm_v3.SLOT0), (quote.to, quote.data)]
+        reads += [Call(pool, amm_v3.SLOT0), quote]
     if contracts.eth_usd_feed is not None:
-        calls.append((contracts.eth_usd_feed, LATEST_ROUND_DATA))
-    pinned = {"blockHash": block.hash}
-    return [RpcCall("eth_call", [{"to": to, "data": data}, pinned]) for to, data in calls]
+        reads.append(Call(contracts.eth_usd_feed, LATEST_ROUND_DATA))
+    return reads
 
 
-def read_market(answers: list[Answer], contracts: Contracts, block: BlockRef) -> MarketRates:
+def read_market(answer: Answer, contracts: Contracts, block: BlockRef) -> MarketRates:
     """The market price, from the pool with the largest output for an ordinary trade. A pool's reserve and
-    price are cheap to fake; its output is not."""
+    price are cheap to fake; its output is not. ``answer``: to ``market_call``."""
+    answers = _read_answers(answer, len(_market_reads(contracts)))
     best: tuple[int, int, int] | None = None
     for number, fee in enumerate(amm_v3.FEE_TIERS_PIPS):
         sqrt_price, output = (_uint(answers[2 * number + part]) for part in range(2))
@@ -441,6 +446,13 @@ def read_market(answers: list[Answer], contracts: Contracts, block: BlockRef) ->
     return MarketRates(block.number, _usdg_per_eth(best[1], contracts), best[2], feed)
 
 
+def _read_answers(answer: Answer, count: int) -> tuple[bytes | None, ...]:
+    try:
+        return multicall.read_answers(hex_bytes(answer), count) or (None,) * count
+    except NodeFault:
+        return (None,) * count
+
+
 def _usdg_per_eth(sqrt_price_x96: int, contracts: Contracts) -> int:
     square = sqrt_price_x96 * sqrt_price_x96
     if contracts.weth < contracts.usdg:
@@ -448,8 +460,5 @@ def _usdg_per_eth(sqrt_price_x96: int, contracts: Contracts) -> int:
     return (10**18 << 192) // square
 
 
-def _uint(answer: Answer, index: int = 0) -> int | None:
-    try:
-        return abi.uint_at(hex_bytes(answer), index)
-    except NodeFault:
-        return None
+def _uint(data: bytes | None, index: int = 0) -> int | None:
+    return None if data is None else abi.uint_at(data, index)

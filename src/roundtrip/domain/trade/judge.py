@@ -59,12 +59,12 @@ WORST_FIRST = ("cannot_sell", "heavy_loss", "no_route", "high_loss", "ok")
 @dataclass(frozen=True, slots=True)
 class CallResult:
     """One call. ``reason``: why it failed, as decoded, empty where the call gave none; None: it did not
-    fail. ``tokens_reason``: that of the token, cleaned, where ``reason`` withholds it."""
+    fail. ``token_reason``: that of the token, cleaned, where ``reason`` withholds it."""
 
     ok: bool
     gas_used: int
     reason: str | None
-    tokens_reason: str | None = None
+    token_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,12 @@ def _with_token(code: str, finding: ExitFinding, policy: Policy, tokens: int) ->
     if tokens > 1:
         decides = f"Of the {tokens} tokens that it brings, {finding.exit.token} decides"
         return f"It goes through. {decides}: {sell_text}{size}.{why}"
-    is_small_loss = finding.impact_bps() < policy.warn_loss_bps
-    is_good = finding.exit.free or (finding.sells_all() and is_small_loss) or sell_text.startswith(_SELLS_NOW)
-    return f"It goes through, {'and' if is_good else 'but'} {sell_text}{size}.{why}"
+    # A small loss, too: "but" a loss of 40 %.
+    is_small = max(finding.impact_bps(), finding.loss_bps or 0) < policy.warn_loss_bps
+    joins_with_and = (
+        finding.exit.free or (finding.sells_all() and is_small) or sell_text.startswith(_SELLS_NOW)
+    )
+    return f"It goes through, {'and' if joins_with_and else 'but'} {sell_text}{size}.{why}"
 
 
 def _without_token(outcome: TradeOutcome, ran: RunResult, spenders: Mapping[Address, str]) -> str:
@@ -208,9 +211,9 @@ def _reverts(ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"
     failed = ran.calls[number]
-    if failed.tokens_reason is not None:
-        smaller = _smaller_amount_text(failed.tokens_reason)
-        return f'{which} would fail: the token says "{failed.tokens_reason}".{smaller}'
+    if failed.token_reason is not None:
+        smaller = _smaller_amount_text(failed.token_reason)
+        return f'{which} would fail: the token says "{failed.token_reason}".{smaller}'
     reason = names.reason(failed.reason or "")
     if reason in _LIMIT_CLAUSES:
         return f"{which} would fail{_LIMIT_CLAUSES[reason]}."
@@ -255,7 +258,7 @@ def _cannot_sell_text(venue: VenueEvidence, reading: VenueReading, policy: Polic
     trap = trap_text(reading.crowd) if reading.crowd is not None else ""
     if trap:
         return trap[0].lower() + trap[1:]
-    if reading.inconsistent is True:
+    if reading.inconsistent is True:  # Missing proves nothing.
         return "the same sell worked in one simulated block and failed in another"
     if stops_selling(reading, policy):
         refusal = stop_refusal(reading)
@@ -293,6 +296,7 @@ def _sell_cost_text(finding: ExitFinding, reading: VenueReading, clause: str, po
         share = format_percent(full.share_bps)
         return f"only {share} of what it buys sold straight back, for {lost} in all"
     for when, later in _later_sells(reading):
+        # The worst loss, which the finding has, is this later sell's.
         if isinstance(later, Sale) and later.loss_bps == finding.loss_bps != full.loss_bps:
             return f"what it buys sold straight back for {at_once}, and after {when} for {lost}"
     return f"what it buys sold straight back for {lost}"

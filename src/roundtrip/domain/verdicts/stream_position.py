@@ -50,7 +50,7 @@ class IdTracker:
 
     last: int
     missing: dict[int, float] = field(default_factory=dict)
-    """Ids below ``last`` without a row, and since when they are waited for, in seconds."""
+    """Ids below ``last`` without a row, and since when they are waited for, in seconds since 1970."""
 
     def note(self, row_id: int, now_s: float) -> None:
         """A row came to light."""

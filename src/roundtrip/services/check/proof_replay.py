@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roundtrip.chain.blocks.heads import market_calls, read_header, read_market
+from roundtrip.chain.blocks.heads import market_call, read_header, read_market
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
@@ -204,7 +204,8 @@ async def _check_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) ->
     own."""
     evidence, contracts = claim.evidence, trusted.contracts
     claimed, block = evidence.market, evidence.block
-    actual = read_market(await node.batch(market_calls(contracts, block)), contracts, block)
+    (answer,) = await node.batch([market_call(contracts, block)])
+    actual = read_market(answer, contracts, block)
     assets = [rate.asset for rate in claimed.rates]
     actual = await Rates(node, contracts).join(actual, assets, block, Meter())
     if claimed.block_number > block.number:

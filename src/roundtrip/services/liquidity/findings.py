@@ -89,10 +89,11 @@ def describe_absence(bought: BuyRoundResult) -> str:
     read = (facts.code_bytes, facts.balance_answers, facts.total_supply_raw, bought.data.launch)
     if any(isinstance(one, Missing) for one in (*read, *(trial.facts for trial in bought.data.venues))):
         return "We could not find out in which pools it trades: this is not a pass."
-    others = bought.candidates
-    if others.other_pools:
-        return f"{other_pools_text(others.other_pools, others.others)} We did not read its liquidity."
-    if not bought.candidates.complete:
+    candidates = bought.candidates
+    if candidates.other_pools:
+        text = other_pools_text(candidates.other_pools, candidates.others)
+        return f"{text} We did not read its liquidity."
+    if not candidates.complete:
         return "It trades in no pool of the standard kinds. We do not know whether it has others: no pass."
     return ""
 
@@ -100,11 +101,14 @@ def describe_absence(bought: BuyRoundResult) -> str:
 def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader) -> PoolDepth:
     """A venue's depth and its positions, before those in contracts are tried."""
     venue, token, market = trial.place.venue, bought.run.token, bought.run.setting.market
-    facts = trial.facts if isinstance(trial.facts, PoolFacts) else PoolFacts(True, 0, 0, 0)
+    unread = PoolFacts(exists=True, sqrt_price_x96=0, liquidity=0, quote_reserve_raw=0)
+    facts = trial.facts if isinstance(trial.facts, PoolFacts) else unread
+    # Currency 0 of a pool is the one with the lower address.
+    token_is_zero = token < venue.quote_address
     if venue.is_curve:
         worth_wei = quote_in_wei(facts.quote_reserve_raw, venue.quote, market)
         return PoolDepth(venue, 0, worth_wei, is_curve=True)
-    along_raw = quote_along_raw(facts.sqrt_price_x96, facts.liquidity, token < venue.quote_address)
+    along_raw = quote_along_raw(facts.sqrt_price_x96, facts.liquidity, token_is_zero)
     worth_wei = quote_in_wei(along_raw, venue.quote, market)
     pool = reader.pools.get(venue, UNREAD)
     price_after = _price_after_buy(trial, bought, pool)
@@ -115,15 +119,15 @@ def _depth_of(trial: VenueTrial, bought: BuyRoundResult, reader: PositionReader)
         given_by = position.given_by if state.holder == position.holder else None
         now = position._replace(liquidity=state.liquidity, holder=state.holder, given_by=given_by)
         fees = state.fees
-        if fees is not None and token > venue.quote_address:
-            fees = fees[1], fees[0]
+        if fees is not None and not token_is_zero:
+            fees = fees[1], fees[0]  # The token's first.
         held_by, withdrawal = judge_holder(
             now.holder, state.approved, reader.holders, bought.run.means.contracts
         )
         holder = reader.holders.get(now.holder) if now.holder else None
         is_contract = holder is not None and not holder.is_wallet()
         is_active = now.is_active(pool.read.state.tick)
-        quote_raw = now.amounts(price_after)[token < venue.quote_address]
+        quote_raw = now.amounts(price_after)[1 if token_is_zero else 0]
         money_wei = quote_in_wei(quote_raw, venue.quote, market) or 0
         held.append(
             HeldPosition(now, is_active, held_by, withdrawal, None, None, fees, is_contract, money_wei)
@@ -138,6 +142,7 @@ def _price_after_buy(trial: VenueTrial, bought: BuyRoundResult, pool: ReadPool) 
     state, token, venue = pool.read.state, bought.run.token, trial.place.venue
     if state is None:
         return 0
+    # The check's own buy.
     amount_raw = size_raw("probe", trial.place, bought.run.setting, bought.run.environments[0])
     if isinstance(amount_raw, Missing) or not state.sqrt_price_x96:
         return state.sqrt_price_x96
@@ -146,7 +151,10 @@ def _price_after_buy(trial: VenueTrial, bought: BuyRoundResult, pool: ReadPool) 
         if read is not None:
             nets[position.tick_lower] += read.liquidity
             nets[position.tick_upper] -= read.liquidity
-    facts = PoolFacts(True, state.sqrt_price_x96, state.liquidity, 0)
+    facts = PoolFacts(
+        exists=True, sqrt_price_x96=state.sqrt_price_x96, liquidity=state.liquidity, quote_reserve_raw=0
+    )
+    # Where the hook sets the fee, ``fee_pips`` is a flag; without a fee the price moves furthest.
     fee_pips = 0 if venue.dynamic_fee() else venue.fee_pips
     return price_after_buy(facts, fee_pips, token < venue.quote_address, amount_raw, nets)
 
@@ -175,7 +183,7 @@ async def _try_locks(
     bought: BuyRoundResult, depths: Sequence[PoolDepth], holders: Mapping[Address, Holder]
 ) -> tuple[list[PoolDepth], dict[tuple[Venue, HeldPosition], LockResult]]:
     """Tries the positions that contracts hold, those worth most first. Returns the pools with what was found
-    out, and the results by venue and position."""
+    out, and the results by venue and position as judged."""
     wanted: list[tuple[PoolDepth, HeldPosition]] = [
         (depth, held) for depth in depths for held in depth.positions if _is_in_contract(held, holders)
     ]

@@ -27,6 +27,7 @@ async def find_liquidity(
     buying, reading = Meter(), Meter()
     reader = PositionReader(ctx.node, ctx.contracts, head.block, reading)
     bought, _ = await at_once(start_check(ctx, head, token, buying), reader.read(known))
+    # Both ran at once: their trips count once, and what follows comes on top.
     meter.add(buying, reading)
     reader.meter = meter
     return await judge_liquidity(bought, reader)

@@ -20,7 +20,7 @@ from roundtrip.domain.practice import practice
 from roundtrip.services.practice.ledger import AccountPage, now_of, read_page
 from roundtrip.services.practice.pricing import (
     ValueHoldings,
-    add_tokens_reasons,
+    add_token_reasons,
     value_at_ages,
     why_missing,
     why_refused,
@@ -92,7 +92,7 @@ async def value_account(
             holding_of(stored, at, stored.position.held_raw, 0, stored.slot) for stored in open_positions
         ]
         values = await value_at_ages(ctx, head, holdings, value_holdings, meter)
-        values = await add_tokens_reasons(ctx, head, holdings, values, meter)
+        values = await add_token_reasons(ctx, head, holdings, values, meter)
     positions = [
         _present_position(stored, value, read.symbols.get(stored.position.token))
         for stored, value in zip(open_positions, values, strict=True)

@@ -295,7 +295,7 @@ async def price_sell(
     if isinstance(value, Missing):
         return _unsellable_for(value)
     if isinstance(value, RefusedCall):
-        return Unsellable(why_refused(_with_tokens_reason(value, run.evidence)), by_check=False)
+        return Unsellable(why_refused(_with_token_reason(value, run.evidence)), by_check=False)
     return PricedSell(head.block, value.venue, value.wei)
 
 
@@ -342,7 +342,7 @@ def _agree(last: Valued, first: Valued) -> Valued:
     return last
 
 
-def _with_tokens_reason(refused: RefusedCall, evidence: Evidence) -> RefusedCall:
+def _with_token_reason(refused: RefusedCall, evidence: Evidence) -> RefusedCall:
     """The refusal, with the reason that the token gave to the check where a router withholds it."""
     if refused.reason not in ROUTER_REASONS:
         return refused
@@ -351,7 +351,7 @@ def _with_tokens_reason(refused: RefusedCall, evidence: Evidence) -> RefusedCall
     return replace(refused, reason=direct.reason)
 
 
-async def add_tokens_reasons(
+async def add_token_reasons(
     ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], values: Sequence[Valued], meter: Meter
 ) -> list[Valued]:
     """The values. A refusal for which a router gives no reason gets the one that the token gives to a check,
@@ -362,7 +362,7 @@ async def add_tokens_reasons(
             run = await check_token(ctx, token, own, head=head, crowd=False)
         except (NodeFault, ServiceFull):
             return refused
-        return _with_tokens_reason(refused, run.evidence)
+        return _with_token_reason(refused, run.evidence)
 
     withheld = {
         number: value

@@ -312,10 +312,10 @@ def _fault(builder: TradeBuilder, rehearsals: Rehearsals, venues: list[Venue]) -
     assert fault is not None
     if fault.code == "would_fail" and all_dry(builder.buy_round):
         return CallerFault("no_route", NO_LIQUIDITY)
-    return _with_tokens_reason(builder.side, fault, rehearsals.evidence, venues)
+    return _with_token_reason(builder.side, fault, rehearsals.evidence, venues)
 
 
-def _with_tokens_reason(
+def _with_token_reason(
     side: Side, fault: CallerFault, evidence: Evidence, venues: list[Venue]
 ) -> CallerFault:
     """The fault, with the reason that the token gave to the check, which routers swallow."""
@@ -413,7 +413,7 @@ def _affordable(builder: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade 
 # --- the token's own reason ------------------------------------------------------------------------
 
 
-async def find_tokens_reason(
+async def find_token_reason(
     given: str | None, checks: list[BuyRoundResult], wallet: Address, meter: Meter
 ) -> str | None:
     """The cleaned reason of a token that refuses what failed with ``given``. A transfer to a wallet was tried

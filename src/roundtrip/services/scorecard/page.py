@@ -82,6 +82,7 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> UseCaseAnswer[Scor
         counts = await store.counts(connection)
         wrong = await store.mistakes(connection, params.before(), PAGE + 1)
         labels = await tokens.labels_of(connection, [verdict.token for verdict in wrong])
+    # Only codes of CODES are scored, and only those of PROVABLE are ever right: the rows add up to the total.
     rows = [_code_count(code, counts) for code in CODES]
     shown, last = wrong[:PAGE], wrong[PAGE - 1] if len(wrong) > PAGE else None
     total = {

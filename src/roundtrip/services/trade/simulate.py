@@ -42,7 +42,7 @@ from roundtrip.domain.trade.judge import (
 )
 from roundtrip.services.engine.buy_round import BuyRoundResult
 from roundtrip.services.engine.check_run import try_sells
-from roundtrip.services.rehearsal.rehearsal import find_tokens_reason
+from roundtrip.services.rehearsal.rehearsal import find_token_reason
 from roundtrip.services.rehearsal.sell_back import (
     SellBackResult,
     brought_token,
@@ -215,7 +215,7 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         changes = WalletChanges(False, False, short is not None)
         outcome = judge_trade(result, (), changes, case.ctx.policy, _known_spenders(case, result))
         if short is None:
-            result = await _with_tokens_reason(case, full_run, result)
+            result = await _with_token_reason(case, full_run, result)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
     starved = await run_with_own_gas(case, full_run.assets, result, balance_wei)
     if isinstance(starved, Missing):
@@ -260,7 +260,7 @@ async def _run_as_sent(
     if not same_effects(result, rehearsed) and received_tokens(case, result):
         return _JudgedCalls(TradeOutcome("unproven", missing=_DIFFERENT_AS_SENT), result)
     if result.has_reverted():
-        result = await _with_tokens_reason(case, full_run, result)
+        result = await _with_token_reason(case, full_run, result)
         return _JudgedCalls(TradeOutcome("tx_reverts"), result)
     if tokens and sent.calls is not variants[0]:
         # With the usual gas it fails: repeat the sells with the calls as they are sent.
@@ -301,15 +301,15 @@ def _name_traps(judged: _JudgedCalls, checks: list[Evidence], policy: Policy) ->
     )
 
 
-async def _with_tokens_reason(case: WalletCase, full_run: FullRun, result: RunResult) -> RunResult:
+async def _with_token_reason(case: WalletCase, full_run: FullRun, result: RunResult) -> RunResult:
     """The run. Its first failed call gets the reason that the token gives, where a router withholds it."""
     number = next((n for n, call in enumerate(result.calls) if not call.ok), None)
     if number is None:
         return result
     checks = [check for check in full_run.checks.values() if isinstance(check, BuyRoundResult)]
     failed = result.calls[number]
-    reason = await find_tokens_reason(failed.reason, checks, case.wallet, case.meter)
-    told = (*result.calls[:number], replace(failed, tokens_reason=reason), *result.calls[number + 1 :])
+    reason = await find_token_reason(failed.reason, checks, case.wallet, case.meter)
+    told = (*result.calls[:number], replace(failed, token_reason=reason), *result.calls[number + 1 :])
     return replace(result, calls=told)
 
 
@@ -570,7 +570,7 @@ def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
 
 
 def _reason(call: CallResult) -> str | None:
-    return None if call.ok else call.tokens_reason or names.reason(call.reason or "") or None
+    return None if call.ok else call.token_reason or names.reason(call.reason or "") or None
 
 
 def _amounts(case: WalletCase, result: RunResult, sign: int) -> list[AssetAmount]:

@@ -13,7 +13,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import INBOX_S, MAX_WATCHED
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.alert_rows import RETRACTED, AlertRow, rows
-from roundtrip.services.support.answer_fields import AnswerText, WalletParams, says
+from roundtrip.services.support.answer_fields import AnswerText, TokenParams, says
 from roundtrip.services.support.index_reader import Nothing, accounts, reading
 from roundtrip.services.support.shown_verdict import TokenState, read_states
 from roundtrip.store.server.rows import Connection
@@ -113,9 +113,9 @@ async def watched_tokens(ctx: Context, params: Nothing, account: Account) -> Use
     return UseCaseAnswer(WatchedTokens(text, rows))
 
 
-async def watch_token(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[WatchedTokens]:
+async def watch_token(ctx: Context, params: TokenParams, account: Account) -> UseCaseAnswer[WatchedTokens]:
     """Watches a token. Raises CallerFault (bad_address, bad_input), ServiceFull."""
-    token, now = params.wallet(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    token, now = params.token(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         try:
             await watches.add_token(connection, account.id, token, now)
@@ -130,9 +130,9 @@ async def watch_token(ctx: Context, params: WalletParams, account: Account) -> U
     )
 
 
-async def unwatch_token(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[WatchedTokens]:
+async def unwatch_token(ctx: Context, params: TokenParams, account: Account) -> UseCaseAnswer[WatchedTokens]:
     """Ends watching a token. Raises CallerFault (bad_address), ServiceFull."""
-    token = params.wallet()
+    token = params.token()
     async with accounts(ctx) as connection:
         await watches.remove_token(connection, account.id, token)
         rows = await _rows(ctx, connection, account)

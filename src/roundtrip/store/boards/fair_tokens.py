@@ -15,6 +15,7 @@ def began_sql(token_id: str) -> str:
     return f"""
     coalesce(launch.at_s, (
         SELECT min(pool.at_s) FROM facts.pool AS pool
+        -- One of its two sides is money, whatever it holds.
         WHERE pool.token_id = {token_id} AND pool.in_money_from IS NOT NULL
     ))
 """  # noqa: S608
@@ -30,9 +31,9 @@ def pays_many(funder_id: str, most_funded: str) -> str:
 
 
 def is_kin(wallet_id: str, own: str, his: str, *, by_exchange: str, young_s: str) -> str:
-    """``WalletOrigins.is_kin``. ``own``: the wallet's row of facts.origin, or columns of its names; ``his``:
-    a row with deployer_id, the deployer's funder paid_by, and the time paid_s; each may be NULL.
-    ``by_exchange``: whether paid_by is an exchange."""
+    """``WalletOrigins.is_kin``. ``own``: the wallet's row of facts.origin, or an alias with the
+    same columns; ``his``: a row with deployer_id, the deployer's funder paid_by, and the time paid_s; each
+    may be NULL. ``by_exchange``: whether paid_by is an exchange."""
     return f"""
     (({wallet_id} = {his}.deployer_id OR {own}.funder_id = {his}.deployer_id OR {wallet_id} = {his}.paid_by
       OR ({own}.funder_id = {his}.paid_by AND (NOT {by_exchange}
@@ -53,15 +54,15 @@ WITH token AS MATERIALIZED ({among}
         SELECT token.token_id, {began_sql("token.token_id")} AS at_s, launch.deployer_id
         FROM token LEFT JOIN facts.launch AS launch ON launch.token_id = token.token_id
     ) AS begun WHERE at_s <= $1::int - $2::int
-), unsure AS MATERIALIZED (
+), candidate AS MATERIALIZED (
     SELECT old.*, his.funder_id AS paid_by, his.funded_s AS paid_s
     FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
     -- By an index-only scan: most tokens never have that many positions.
     WHERE (SELECT count(*) FROM facts.positions_in(old.token_id, $6::int)) >= $6::int
 ), buyer AS MATERIALIZED (
-    SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s, own.funded_s,
+    SELECT candidate.*, bought.wallet_id, own.funder_id, own.first_s, own.funded_s,
         giver.first_s AS funder_first_s
-    FROM unsure CROSS JOIN LATERAL facts.buyers_in(unsure.token_id, $5::int) AS bought
+    FROM candidate CROSS JOIN LATERAL facts.buyers_in(candidate.token_id, $5::int) AS bought
     LEFT JOIN facts.origin AS own ON own.wallet_id = bought.wallet_id
     LEFT JOIN facts.origin AS giver ON giver.wallet_id = own.funder_id
 ), exchange AS MATERIALIZED (
@@ -89,7 +90,7 @@ _FOUND_CLOSED = _fair_sql("""
 _FOUND_ONE = _fair_sql("SELECT $7::int AS token_id")
 
 
-async def find_fair_closed(
+async def find_fair_sold_out_of(
     connection: Connection,
     from_s: int,
     at_s: int,
@@ -97,9 +98,9 @@ async def find_fair_closed(
     looked_at: int = LOOKED_AT,
     timeout_s: float | None = None,
 ) -> list[int]:
-    """Tokens closed after ``from_s`` that are fair at ``at_s`` and not kept as fair. ``looked_at``: buyers of
-    a token that are read first; the result does not depend on it. ``timeout_s``: of each of two
-    statements."""
+    """Tokens that some wallet bought and sold out of after ``from_s``, that are fair at ``at_s`` and not kept
+    as fair. ``looked_at``: buyers of a token that are read first; the result does not depend on it.
+    ``timeout_s``: of each of two statements."""
     token_ids: list[int] = []
     # A few buyers are enough for most tokens; all are read only where they are not.
     for limit, least_positions in _rounds(fairness, looked_at):
@@ -150,8 +151,8 @@ async def store_fair(connection: Connection, token_ids: list[int], block_number:
 
 class TokenFairness(NamedTuple):
     """A token, and whether a wallet is independent of it. ``begun_s``: the time of its launch, or of its
-    first pool with money; None: not known. ``fair_from``: the block as of which it is stored as fair; None:
-    it is not. ``is_kin``: the wallet is kin of the token's deployer, as far as is known."""
+    first pool against money; None: not known. ``fair_from``: the block as of which it is stored as fair;
+    None: it is not. ``is_kin``: the wallet is kin of the token's deployer, as far as is known."""
 
     token_id: int
     begun_s: int | None

@@ -9,7 +9,7 @@ from roundtrip.domain.market.winners import MAX_WINNERS, SPANS
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_one, fetch_row, fetch_value, read
 
-from .fair_tokens import LOOKED_AT, began_sql, find_fair_closed, is_kin, pays_many, store_fair
+from .fair_tokens import LOOKED_AT, began_sql, find_fair_sold_out_of, is_kin, pays_many, store_fair
 
 COUNTING_S = 600.0
 """Timeout of each statement of a count: long enough for the longest span's first count. Later ones take less,
@@ -132,7 +132,7 @@ async def count_board(
     )
     seconds = SPANS[span]
     from_s = -1 if seconds is None else at.timestamp_s - seconds
-    fair_ids = await find_fair_closed(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
+    fair_ids = await find_fair_sold_out_of(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
     records = await connection.fetch(
         _RANKED, from_s, fair_ids, fairness.most_funded, MAX_WINNERS, fairness.young_s, timeout=timeout_s
     )

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from eth_abi.abi import encode
+from eth_abi.abi import decode, encode
 
-from roundtrip.chain.blocks.heads import ChainHead, Heads, market_calls, read_market
+from roundtrip.chain.blocks.heads import ChainHead, Heads, market_call, read_market
 from roundtrip.chain.rpc.client import Node, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.domain.base.errors import NodeFault
@@ -41,12 +41,12 @@ def header(at: int = 1_000, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != "left out"}
 
 
-def slot0(sqrt_price: int) -> Answer:
-    return raw("0x" + encode(["uint256"] * 7, [sqrt_price, 0, 0, 0, 0, 0, 1]).hex())
+def slot0(sqrt_price: int) -> bytes:
+    return encode(["uint256"] * 7, [sqrt_price, 0, 0, 0, 0, 0, 1])
 
 
-def uint(value: int) -> Answer:
-    return raw("0x" + encode(["uint256"], [value]).hex())
+def uint(value: int) -> bytes:
+    return encode(["uint256"], [value])
 
 
 def sqrt_of(usdg_per_eth: int, contracts: Contracts) -> int:
@@ -57,14 +57,18 @@ def sqrt_of(usdg_per_eth: int, contracts: Contracts) -> int:
     return isqrt((10**18 << 192) // dollars)
 
 
-def feed(usd_e8: int) -> Answer:
-    return raw(
-        "0x" + encode(["uint80", "int256", "uint256", "uint256", "uint80"], [9, usd_e8, 1, 1, 9]).hex()
-    )
+def feed(usd_e8: int) -> bytes:
+    return encode(["uint80", "int256", "uint256", "uint256", "uint80"], [9, usd_e8, 1, 1, 9])
 
 
-NO_POOL = raw("0x")
-MARKET: list[Answer] = [
+def together(answers: Sequence[bytes | None]) -> Answer:
+    """The answer to the one call; None: that read reverted."""
+    items = [(answer is not None, answer or b"") for answer in answers]
+    return raw("0x" + encode(["(bool,bytes)[]"], [items]).hex())
+
+
+NO_POOL, REVERTED = b"", None
+MARKET: list[bytes | None] = [
     NO_POOL, NO_POOL,
     slot0(sqrt_of(3500, CONTRACTS)), uint(349 * 10**6),
     slot0(sqrt_of(3000, CONTRACTS)), uint(299 * 10**6),
@@ -79,7 +83,7 @@ class HeadNode:
     def __init__(self) -> None:
         self.chain: Answer = raw(hex(CHAIN_ID))
         self.latest: Answer = raw(header())
-        self.market: list[Answer] | NodeFault = MARKET
+        self.market: Answer | NodeFault = together(MARKET)
         self.fault: NodeFault | None = None
         self.asked: list[list[str]] = []
         self.gate = asyncio.Event()
@@ -97,7 +101,7 @@ class HeadNode:
             return answer
         if isinstance(self.market, NodeFault):
             raise self.market
-        return self.market
+        return [self.market]
 
 
 class WatchedHeads:
@@ -149,7 +153,7 @@ async def test_asking_costs_one_trip_while_the_block_is_the_same(followed: Watch
     assert await followed.heads.refresh() is first
     assert [asked[:2] for asked in followed.node.asked] == [
         ["eth_chainId", "eth_getBlockByNumber"],
-        ["eth_call", "eth_call"],
+        ["eth_call"],
         ["eth_chainId", "eth_getBlockByNumber"],
     ]
 
@@ -378,26 +382,27 @@ async def test_who_waited_is_told_the_fault_of_the_request_that_he_shares(follow
 async def test_the_market_is_asked_at_the_block_of_the_head(followed: WatchedHeads) -> None:
     head = await followed.heads.refresh()
     assert head.market.block_number == 1_000
-    calls = market_calls(CONTRACTS, PINNED)
-    assert len(calls) == 9
-    assert {call.method for call in calls} == {"eth_call"}
-    assert all(call.params[1] == {"blockHash": PINNED.hash} for call in calls)
-    asked = [cast(dict[str, str], call.params[0]) for call in calls]
-    pools = [
-        amm_v3.pool_address(CONTRACTS.v3_factory, CONTRACTS.usdg, CONTRACTS.weth, fee)
-        for fee in (100, 500, 3000, 10_000)
-    ]
-    assert [call["to"] for call in asked[0:8:2]] == pools
-    for fee, call in zip((100, 500, 3000, 10_000), asked[1:8:2], strict=True):
+    call = market_call(CONTRACTS, PINNED)
+    assert (call.method, call.params[1]) == ("eth_call", {"blockHash": PINNED.hash})
+    asked = cast(dict[str, str], call.params[0])
+    assert asked["to"] == CONTRACTS.multicall3
+    (reads,) = decode(["(address,bool,bytes)[]"], bytes.fromhex(asked["data"][10:]))
+    assert all(may_fail for _, may_fail, _ in reads)
+    calls = [(to, "0x" + data.hex()) for to, _, data in reads]
+    fees = (100, 500, 3000, 10_000)
+    pools = [amm_v3.pool_address(CONTRACTS.v3_factory, CONTRACTS.usdg, CONTRACTS.weth, fee) for fee in fees]
+    assert calls[0:8:2] == [(pool, "0x3850c7bd") for pool in pools]
+    for fee, call_of_quote in zip(fees, calls[1:8:2], strict=True):
         question = (CONTRACTS.weth, CONTRACTS.usdg, 10**17, fee, 0)
         answer = encode(["(address,address,uint256,uint24,uint160)"], [question]).hex()
-        assert call == {"to": CONTRACTS.quoter_v2, "data": "0xc6a5026a" + answer}
-    assert asked[8] == {"to": CONTRACTS.eth_usd_feed, "data": "0xfeaf968c"}
+        assert call_of_quote == (CONTRACTS.quoter_v2, "0xc6a5026a" + answer)
+    assert calls[8:] == [(CONTRACTS.eth_usd_feed, "0xfeaf968c")]
 
 
 def test_without_a_feed_none_is_asked() -> None:
-    assert len(market_calls(NO_FEED, PINNED)) == 8
-    assert read_market(MARKET[:8], NO_FEED, PINNED).feed_usd_e8 is None
+    asked = cast(dict[str, str], market_call(NO_FEED, PINNED).params[0])["data"]
+    assert "feaf968c" not in asked
+    assert read_market(together(MARKET[:8]), NO_FEED, PINNED).feed_usd_e8 is None
 
 
 @pytest.mark.parametrize("contracts", [CONTRACTS, SWAPPED], ids=["weth first", "usdg first"])
@@ -409,7 +414,7 @@ def test_an_eth_is_worth_what_the_pool_that_gives_most_says(contracts: Contracts
         slot0(sqrt_of(2, contracts)), uint(0),
         feed(5),
     ]  # fmt: skip
-    market = read_market(answers, contracts, PINNED)
+    market = read_market(together(answers), contracts, PINNED)
     assert isinstance(market.usdg_per_eth_raw, int)
     assert market.usdg_per_eth_raw == pytest.approx(3_500_000_000, abs=1)
     assert (market.block_number, market.pool_fee_pips, market.feed_usd_e8) == (PINNED.number, 500, 5)
@@ -417,7 +422,9 @@ def test_an_eth_is_worth_what_the_pool_that_gives_most_says(contracts: Contracts
 
 def test_a_square_price_gives_the_dollars_to_the_unit() -> None:
     answers = [*[NO_POOL, NO_POOL] * 3, slot0(2**96 // 2**14), uint(1)]
-    assert read_market(answers, NO_FEED, PINNED) == MarketRates(PINNED.number, 10**18 // 2**28, 10_000, None)
+    assert read_market(together(answers), NO_FEED, PINNED) == MarketRates(
+        PINNED.number, 10**18 // 2**28, 10_000, None
+    )
 
 
 @pytest.mark.parametrize(
@@ -426,23 +433,32 @@ def test_a_square_price_gives_the_dollars_to_the_unit() -> None:
         [NO_POOL, NO_POOL] * 4,
         [NO_POOL, uint(10**9)] * 4,
         [slot0(2**96), uint(0)] * 4,
-        [slot0(2**96), RpcError(3, "execution reverted")] * 4,
+        [slot0(2**96), REVERTED] * 4,
         [slot0(0), uint(10**9)] * 4,
-        [RpcError(3, "execution reverted"), uint(10**9)] * 4,
-        [raw(5), raw("0xzz")] * 4,
+        [REVERTED, uint(10**9)] * 4,
+        [b"5", b"zz"] * 4,
     ],
     ids=["no pool", "no price", "gives nothing", "nothing to give", "not initialised", "reverts", "junk"],
 )
-def test_without_a_pool_the_market_is_missing(answers: list[Answer]) -> None:
-    market = read_market([*answers, feed(350)], CONTRACTS, PINNED)
+def test_without_a_pool_the_market_is_missing(answers: list[bytes | None]) -> None:
+    market = read_market(together([*answers, feed(350)]), CONTRACTS, PINNED)
     assert isinstance(market.usdg_per_eth_raw, Missing)
     assert market.usdg_per_eth_raw.fault == "node"
     assert (market.pool_fee_pips, market.feed_usd_e8) == (None, 350)
 
 
-@pytest.mark.parametrize("answer", [NO_POOL, RpcError(3), uint(7), raw(None)])
-def test_a_feed_that_does_not_answer_is_none(answer: Answer) -> None:
-    assert read_market([*MARKET[:8], answer], CONTRACTS, PINNED).feed_usd_e8 is None
+@pytest.mark.parametrize("answer", [NO_POOL, REVERTED, uint(7)])
+def test_a_feed_that_does_not_answer_is_none(answer: bytes | None) -> None:
+    assert read_market(together([*MARKET[:8], answer]), CONTRACTS, PINNED).feed_usd_e8 is None
+
+
+@pytest.mark.parametrize(
+    "answer", [RpcError(3, "execution reverted"), raw("0x"), raw("0xzz"), raw(5), together([])]
+)
+def test_an_answer_without_the_reads_has_no_price(answer: Answer) -> None:
+    market = read_market(answer, CONTRACTS, PINNED)
+    assert isinstance(market.usdg_per_eth_raw, Missing)
+    assert (market.pool_fee_pips, market.feed_usd_e8) == (None, None)
 
 
 async def test_a_market_that_cannot_be_asked_is_missing_and_the_head_is_there(followed: WatchedHeads) -> None:

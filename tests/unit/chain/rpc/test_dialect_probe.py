@@ -80,7 +80,7 @@ HERE, ABOVE = raw(words(PINNED.number, TIME_S, POOL)), raw(words(PARENT, TIME_S,
 
 
 def test_the_request_is_of_two_blocks_with_a_gap_between() -> None:
-    call = probe_call(PINNED, 100)
+    call = probe_call(PINNED, base_fee_wei=100)
     assert call.method == "eth_simulateV1"
     blocks = call.params[0]["blockStateCalls"]  # type: ignore[index]
     assert [int(block["blockOverrides"]["number"], 16) for block in blocks] == [FIRST, LAST]
@@ -143,7 +143,7 @@ def test_what_number_is_on_the_chain_is_asked_of_the_pinned_block() -> None:
 
 def test_no_limit_of_the_request_is_near_the_intrinsic_gas() -> None:
     """Nitro's has the fee for a call's data in it: at 50 gwei a unit 1.1 M."""
-    blocks = probe_call(PINNED, 100).params[0]["blockStateCalls"]  # type: ignore[index]
+    blocks = probe_call(PINNED, base_fee_wei=100).params[0]["blockStateCalls"]  # type: ignore[index]
     assert min(int(call["gas"], 16) for block in blocks for call in block["calls"]) == 10_000_000
     assert "gas" not in number_call(PINNED).params[0]  # type: ignore[operator]
 

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.trade.text import failure_clause
-from roundtrip.services.rehearsal.rehearsal import _with_tokens_reason, with_smaller_buy
+from roundtrip.services.rehearsal.rehearsal import _with_token_reason, with_smaller_buy
 from roundtrip.services.rehearsal.trade_builder import NotEnough, Side
 
 PAUSED = RefusedCall("sell", "paused", 0)
@@ -19,12 +19,12 @@ def message(side: Side, given: str | None, direct: RefusedCall | None) -> str:
     fault = CallerFault("would_fail", f"The trade would fail{failure_clause(given)}.")
     venue = SimpleNamespace(venue=1, told_on_buy=direct, told_on_sell=direct)
     evidence = SimpleNamespace(venues=(venue,))
-    return _with_tokens_reason(side, fault, cast(Any, evidence), cast(Any, [1])).message
+    return _with_token_reason(side, fault, cast(Any, evidence), cast(Any, [1])).message
 
 
 @pytest.mark.parametrize("side", ["buy", "sell"])
 @pytest.mark.parametrize("code", ["TF", "STF", "TRANSFER_FROM_FAILED"])
-def test_a_routers_code_gives_way_to_the_tokens_reason(side: Side, code: str) -> None:
+def test_a_routers_code_gives_way_to_the_token_reason(side: Side, code: str) -> None:
     assert message(side, code, PAUSED) == 'The trade would fail: the token says "paused".'
     for direct in (None, RefusedCall("sell", None, 0), RefusedCall("sell", "STF", 0)):
         assert message(side, code, direct) == (
