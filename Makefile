@@ -6,17 +6,25 @@ TESTS := PYTHONPATH=src:verify/src:development/src:tests:. $(BIN)/python
 PYTEST := $(BIN)/python -m pytest -q
 # Two workers; they take tests from each other.
 BY_TWO := -n 2 --dist worksteal
+# uv where it is there, else pip; on a terminal each shows what it fetches.
+PIP = $(if $(shell command -v uv),UV_PYTHON_DOWNLOADS=never uv pip install$(QUIET),$(BIN)/python -m pip install --disable-pip-version-check$(QUIET))
+QUIET = $(shell test -t 2 || echo ' -q')
+# Where there is no npm, the one of a Python package.
+NPM := $(if $(shell command -v npm),npm,$(BIN)/npm)
+export PATH := $(PATH):$(CURDIR)/$(BIN)
 # Compiled modules are kept, whatever the environment says: without them each run compiles all tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
 CLIENTS := clients/python/.venv/.installed clients/typescript/dist/.built
+
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .PHONY: help run unit test test-slow e2e lint types fix bench long write
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: $(VENV)/.installed node_modules/.installed ## Starts a demo: local chain, database, service, pages.
+run: $(VENV)/.runs node_modules/.installed ## Starts a demo: local chain, database, service, pages.
 	@$(BIN)/roundtrip demo --actors
 
 unit: $(VENV)/.installed ## Runs the tests that need no database, chain or npm: a minute.
@@ -58,6 +66,7 @@ bench: $(VENV)/.installed node_modules/.installed $(if $(filter lighthouse,$(NAM
 # soak     twice the load that it can bear              MINUTES=30
 # overload twice and ten times that load, how soon callers are told  FLAGS='--beside ../older'
 # schemathesis  2,000 cases of the OpenAPI document
+# platforms  a wheel of every package for every platform that the docs name; needs uv and the package index
 # python   unit and store tests on another Python       PYTHON_VERSION=3.12
 # server   all tests on a PostgreSQL server             DATABASE_URL=postgresql://role:password@host/database
 # citus    the store's tests on Citus                   COORDINATOR_URL= WORKER_URLS=one,another TEST=
@@ -67,8 +76,9 @@ dialects = -m truth.run_dialects $(FLAGS)
 bad-days = -m sim.bad_days $(FLAGS)
 soak = -m bench.soak --minutes $(or $(MINUTES),30) $(FLAGS)
 overload = -m bench.soak_overload $(FLAGS)
+platforms = .ci/resolve_platforms.py
 
-long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed $(if $(filter dialects truth,$(NAME)),var/geth) ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python, server or citus.
+long: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed $(if $(filter dialects truth,$(NAME)),var/geth) ## Runs for long: NAME=truth, springs, dialects, sweep, bad-days, soak, overload, platforms, schemathesis, python, server or citus.
 ifeq ($(NAME),sweep)
 	@set -e; for runs in $(or $(RUNS),index alerts); do $(TESTS) -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
 else ifeq ($(NAME),schemathesis)
@@ -80,7 +90,7 @@ else ifeq ($(NAME),server)
 else ifeq ($(NAME),citus)
 	@TEST_DATABASE_URL='$(COORDINATOR_URL)' TEST_CITUS_WORKERS='$(WORKER_URLS)' $(PYTEST) -n 0 -m '$(or $(TIER),not slow)' $(or $(TEST),tests/db)
 else
-	@$(TESTS) $(or $($(NAME)),$(error NAME is truth, springs, dialects, sweep, bad-days, soak, overload, schemathesis, python, server or citus))
+	@$(TESTS) $(or $($(NAME)),$(error NAME is truth, springs, dialects, sweep, bad-days, soak, overload, platforms, schemathesis, python, server or citus))
 endif
 
 # What is written from the code, by NAME.
@@ -90,7 +100,7 @@ endif
 # screenshots  every page, light and dark, into var/screenshots; pictures: the README's
 # wheel        what pipx installs, three packages, into dist/; sbom: docs/licences.md, and a CycloneDX bill into dist/
 # clients      the generated part of clients/, from docs/openapi.json
-# lock         requirements.lock and the clients' generator.lock, from their .in (needs uv)
+# lock         every .lock from its .in (needs uv)
 # deploy       reads deploy/ with hadolint and others
 evidence = -m evidence.corpus --make
 rejudge = -m evidence.corpus
@@ -104,27 +114,40 @@ deploy = -m deploy.lint deploy/.lint/bin
 
 write: $(VENV)/.installed node_modules/.installed $(if $(filter deploy,$(NAME)),deploy/.lint/.installed) $(if $(filter clients,$(NAME)),$(CLIENTS)) ## Writes NAME=evidence, rejudge, draw, cases, screenshots, pictures, wheel, sbom, clients or lock; NAME=deploy checks deploy/.
 ifeq ($(NAME),lock)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-annotate --no-header --upgrade requirements.in -o requirements.lock
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-annotate --no-header --upgrade clients/python/generator.in -o clients/python/generator.lock
+	set -e; for name in requirements requirements-npm clients/python/generator; do \
+	  $(COMPILE) --upgrade $$name.in -o $$name.lock; done
+	$(COMPILE) --upgrade --constraint requirements.lock requirements-tests.in -o requirements-tests.lock
 else ifeq ($(NAME),wheel)
 	@set -e; for package in . verify development; do (cd $$package && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist); done
 else
 	@$(TESTS) $(or $($(NAME)),$(error NAME is evidence, rejudge, draw, cases, screenshots, pictures, wheel, sbom, clients, lock or deploy))
 endif
 
-$(VENV)/.installed: requirements.lock pyproject.toml verify/pyproject.toml development/pyproject.toml
+# What the demo needs, of the tests' packages none.
+$(VENV)/.runs: requirements.lock pyproject.toml verify/pyproject.toml development/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("roundtrip needs Python 3.11, 3.12 or 3.13, and this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
-	@echo "installing Python packages into $(VENV) (about half a minute, once)"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable verify --editable development
+	@echo "installing 110 Python packages into $(VENV), 230 MB (once; half a minute, of a slow line's download more)"
+	@begun=$$(date +%s); $(PYTHON) -m venv $(VENV) && export VIRTUAL_ENV='$(CURDIR)/$(VENV)' && \
+	  $(PIP) --require-hashes -r requirements.lock && \
+	  $(PIP) --no-deps --no-build-isolation --editable . --editable verify --editable development && \
+	  echo "  $$(($$(date +%s) - begun)) s"
 	@touch $@
 
-node_modules/.installed: package-lock.json
-	@echo "installing the local chain's node"
-	@npm ci --ignore-scripts --no-audit --no-fund --silent
+$(VENV)/.installed: $(VENV)/.runs requirements-tests.lock
+	@echo "installing the tests' Python packages, 330 MB more"
+	@begun=$$(date +%s); export VIRTUAL_ENV='$(CURDIR)/$(VENV)'; $(PIP) --require-hashes -r requirements-tests.lock && \
+	  echo "  $$(($$(date +%s) - begun)) s"
+	@touch $@
+
+# Only where there is no npm.
+$(VENV)/.npm: $(VENV)/.runs requirements-npm.lock
+	@echo "installing npm as a Python package, 60 MB"
+	@export VIRTUAL_ENV='$(CURDIR)/$(VENV)'; $(PIP) --require-hashes -r requirements-npm.lock
+	@touch $@
+
+node_modules/.installed: package-lock.json $(if $(filter npm,$(NPM)),,$(VENV)/.npm)
+	@echo "installing the local chain's node, 68 MB"
+	@begun=$$(date +%s); $(NPM) ci --ignore-scripts --no-audit --no-fund --silent && echo "  $$(($$(date +%s) - begun)) s"
 	@touch $@
 
 # A real geth, for tests. Without Go or the network it is missing, and they go without it.

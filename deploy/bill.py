@@ -101,7 +101,7 @@ NEWEST_PATCH = {"python_full_version": f"{sys.version_info.major}.{sys.version_i
 
 def locked() -> dict[str, tuple[str, str]]:
     """The packages of the lock by name: the version, and the whole entry with hashes."""
-    text = (PROJECT / "requirements.lock").read_text()
+    text = (PROJECT / "requirements-tests.lock").read_text()
     entries = re.findall(r"^([\w.-]+)==([^ ;\\]+)((?:.*\\\n)*.*)", text, re.M)
     return {canonicalize_name(name): (version, f"{name}=={version}{rest}") for name, version, rest in entries}
 
@@ -119,7 +119,9 @@ def asked() -> list[str]:
 def running() -> set[str]:
     """The names of the packages that a service needs here: those of pyproject, and their requirements."""
     found: set[str] = set()
-    waiting = [Requirement(one) for one in asked()]
+    waiting = [
+        one for one in map(Requirement, asked()) if one.marker is None or one.marker.evaluate(NEWEST_PATCH)
+    ]
     seen: set[tuple[str, str]] = set()
     while waiting:
         one = waiting.pop()
@@ -289,15 +291,18 @@ def bill(python: Sequence[Part], npm: Sequence[Part], version: str) -> dict[str,
         "metadata": {
             "component": {
                 "type": "application",
-                "bom-ref": f"pkg:pypi/roundtrip@{version}",
+                "bom-ref": f"pkg:pypi/roundtrip-check@{version}",
                 "name": "roundtrip",
                 "version": version,
-                "purl": f"pkg:pypi/roundtrip@{version}",
+                "purl": f"pkg:pypi/roundtrip-check@{version}",
             }
         },
         "components": components,
         "dependencies": [
-            {"ref": f"pkg:pypi/roundtrip@{version}", "dependsOn": [one["bom-ref"] for one in components]}
+            {
+                "ref": f"pkg:pypi/roundtrip-check@{version}",
+                "dependsOn": [one["bom-ref"] for one in components],
+            }
         ],
     }
 

@@ -106,8 +106,8 @@ def test_what_is_installed_is_what_make_writes_by_options_that_there_are() -> No
         assert (Path(program).name, command) == ("pip", "install")
         assert [word for word in given if word[0] == "-" and f"{word} " not in done.stdout + " "] == []
     files = {word for words in installing for word in words if word.startswith("dist/")}
-    assert files == {"dist/requirements.lock", "dist/roundtrip-*.whl", "dist/roundtrip_verify-*.whl"}
-    assert "`make write NAME=wheel` builds `dist/roundtrip-*.whl`" in prose(PAGE)
+    assert files == {"dist/requirements.lock", "dist/roundtrip_check-*.whl", "dist/roundtrip_verify-*.whl"}
+    assert "`make write NAME=wheel` builds `dist/roundtrip_check-*.whl`" in prose(PAGE)
     assert "requirements.lock" in (PROJECT / "deploy" / "bill.py").read_text()
 
 

@@ -68,7 +68,9 @@ def test_a_wheel_of_development_carries_what_a_local_chain_takes(tmp_path: Path)
 def test_wheels_ask_for_what_was_tested() -> None:
     """The versions of the lock, or for the library ranges that have them; and nothing that only tests need,
     or the other packages of ours, whose names somebody else may take on an index."""
-    locked = dict(re.findall(r"^([\w.-]+)==([^ ;\\]+)", (PROJECT / "requirements.lock").read_text(), re.M))
+    locked = dict(
+        re.findall(r"^([\w.-]+)==([^ ;\\]+)", (PROJECT / "requirements-tests.lock").read_text(), re.M)
+    )
     wanted: dict[str, set[str]] = {}
     for part in (PROJECT / "requirements.in").read_text().removeprefix("# ").split("\n# "):
         title, *lines = part.splitlines()

@@ -14,6 +14,7 @@ import typer
 from typer._click.exceptions import NoArgsIsHelpError, UsageError
 from typer.core import TyperCommand, TyperGroup
 
+from roundtrip import __version__
 from roundtrip.app.recursion_limit import bound_recursion
 from roundtrip.domain.base.errors import CannotRun
 
@@ -31,7 +32,10 @@ class CommandEntry(NamedTuple):
 
 GROUP = "roundtrip.commands"
 # The index has another project of this name: what is installed is a file.
-_SERVER = "install the wheel or checkout that this came from with its extra: pip install 'WHEEL[server]'"
+_SERVER = (
+    "install the file or checkout that this came from with its extra, as in "
+    f"pipx install --force 'roundtrip_check-{__version__}-py3-none-any.whl[server]'"
+)
 _VERIFIER = "install the folder verify of a checkout, or its wheel"
 _DEVELOPMENT = f"{_SERVER}, and the folder development of the checkout"
 _OPTIONAL = frozenset({"roundtrip_development", "roundtrip_verify"})

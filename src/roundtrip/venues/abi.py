@@ -3,8 +3,7 @@ fixed shapes need. Words are hex digits without ``0x``."""
 
 from collections.abc import Callable
 from functools import lru_cache
-
-import sha3
+from typing import Any
 
 from roundtrip.domain.base.types import Address
 
@@ -14,10 +13,20 @@ _ADDRESS_PADDING = "0x" + 24 * "0"
 """The twelve zero bytes before an address in a topic."""
 _MAX_REMEMBERED = 16_384
 
+try:
+    from sha3 import keccak_256
+except ImportError:
+    # A seventh of the speed; it has wheels for macOS and Windows, too.
+    from Crypto.Hash import keccak as _keccak
+
+    def keccak_256(data: bytes) -> Any:
+        """The hash object of these bytes."""
+        return _keccak.new(data=data, digest_bits=256)
+
 
 def keccak(data: bytes) -> bytes:
     """Keccak-256, as Ethereum uses it (not NIST SHA3)."""
-    digest: bytes = sha3.keccak_256(data).digest()
+    digest: bytes = keccak_256(data).digest()
     return digest
 
 

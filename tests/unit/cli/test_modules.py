@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from roundtrip import __version__
+
 PROJECT = Path(__file__).resolve().parents[3]
 HEAVY = ("eth_account", "vyper", "mcp", "redis")
 SWITCHED = ("opentelemetry.sdk.trace", "opentelemetry.exporter", "google.protobuf", "requests")
@@ -67,7 +69,10 @@ def test_what_answers_at_once_reads_little(program: str, unread: set[str]) -> No
 _NO_COMMANDS = "import importlib.metadata; importlib.metadata.entry_points = lambda **_: ()"
 _ABSENT = "which is not installed: install"
 _VERIFIER = "the folder verify of a checkout, or its wheel"
-_SERVER = "the wheel or checkout that this came from with its extra: pip install 'WHEEL[server]'"
+_SERVER = (
+    "the file or checkout that this came from with its extra, as in "
+    f"pipx install --force 'roundtrip_check-{__version__}-py3-none-any.whl[server]'"
+)
 _HOW_TO_DEVELOP = f"{_ABSENT} {_SERVER}, and the folder development of the checkout"
 
 

@@ -1,6 +1,8 @@
 """Words and selectors, against eth_abi and eth_utils, which know nothing of this package."""
 
 import re
+import subprocess
+import sys
 from types import ModuleType
 
 import pytest
@@ -202,6 +204,15 @@ def test_keccak_is_ethereums_and_not_the_one_of_nist(data: bytes, digest: str) -
 @given(st.binary(max_size=300))
 def test_keccak_agrees_with_another_implementation(data: bytes) -> None:
     assert abi.keccak(data) == other_keccak(data)
+
+
+@pytest.mark.parametrize("module", ["roundtrip.venues.abi", "roundtrip_verify.abi"])
+def test_keccak_is_the_same_where_the_fast_package_is_missing(module: str) -> None:
+    program = (
+        f"import sys; sys.modules['sha3'] = None; import {module} as abi; print(abi.keccak(b'abc').hex())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == abi.keccak(b"abc").hex()
 
 
 @given(addresses, words, st.integers(-(2**255), 2**255 - 1), st.booleans())

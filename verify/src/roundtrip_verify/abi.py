@@ -6,9 +6,18 @@ it, byte for byte. So no byte is left over, and the field's name says what a wro
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-import sha3
+try:
+    from sha3 import keccak_256
+except ImportError:
+    # It has wheels for macOS and Windows, too.
+    from Crypto.Hash import keccak as _keccak
+
+    def keccak_256(data: bytes) -> Any:
+        """The hash object of these bytes."""
+        return _keccak.new(data=data, digest_bits=256)
+
 
 WORD = 32
 
@@ -34,7 +43,7 @@ Fields = tuple[Field, ...]
 
 def keccak(data: bytes) -> bytes:
     """Keccak-256, as Ethereum uses it (not NIST SHA3)."""
-    digest: bytes = sha3.keccak_256(data).digest()
+    digest: bytes = keccak_256(data).digest()
     return digest
 
 

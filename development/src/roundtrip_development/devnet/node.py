@@ -75,8 +75,8 @@ class RunningNode:
 def find_anvil(start: Path) -> Path:
     """The pinned binary below the nearest ``node_modules`` above ``start``."""
     for folder in (start, *start.parents):
-        binary = folder / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
-        if binary.exists():
+        # npm installs the one for this machine.
+        for binary in folder.glob("node_modules/@foundry-rs/anvil-*/bin/anvil"):
             return binary
     raise NodeStartError("anvil is not installed: run npm ci --ignore-scripts, or make run, which does")
 

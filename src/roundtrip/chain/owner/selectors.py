@@ -14,7 +14,8 @@ import json, os, resource, sys
 os.nice(10)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
-resource.setrlimit(resource.RLIMIT_AS, (2**29, 2**29))
+if sys.platform == "linux":  # macOS refuses it
+    resource.setrlimit(resource.RLIMIT_AS, (2**29, 2**29))
 import evmole
 code = sys.stdin.buffer.read()
 functions = evmole.contract_info(code, selectors=True).functions or []

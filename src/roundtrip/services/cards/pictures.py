@@ -16,7 +16,8 @@ import os, resource, sys
 os.nice(10)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_CPU, (3, 3))
-resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+if sys.platform == "linux":  # macOS refuses it
+    resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
 import resvg_py
 svg = sys.stdin.buffer.read().decode()
 png = resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_files=sys.argv[1:])

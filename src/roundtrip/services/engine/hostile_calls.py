@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from roundtrip.chain.owner import owner_plans, owner_setters
 from roundtrip.chain.owner.owner_plans import Actor, OwnerProbeSell, OwnerTry, PlannedTry
@@ -16,9 +17,11 @@ DeepPlanName = tuple[str, int]
 
 
 class CodeReading:
-    """Reads the functions of contracts, two at a time, in its own threads: a contract can make this slow."""
+    """Reads the functions of contracts, two at a time, in its own threads: a contract can make this slow.
+    ``reader``: the package that does it."""
 
-    def __init__(self) -> None:
+    def __init__(self, reader: str = "evmole") -> None:
+        self._reader = reader
         self._threads = ThreadPoolExecutor(2, "reading")
         self._waiting = 0
 
@@ -28,6 +31,8 @@ class CodeReading:
 
     async def find(self, *codes: bytes) -> owner_setters.OwnerSetters | Missing:
         """Like ``owner_setters.find``, in a thread. Missing where the code cannot be read, or ``full``."""
+        if find_spec(self._reader) is None:
+            return Missing("node", f"{self._reader}, which reads functions from code, is not installed here")
         if self.full():
             return Missing("node", "this service is reading too many contracts at once")
         self._waiting += 1

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from roundtrip.chain.owner import owner_setters
+from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.engine.hostile_calls import MAX_WAITING, CodeReading
 
 
@@ -31,3 +32,10 @@ async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest
         over.set()
     assert await asyncio.gather(*waits) == [owner_setters.OwnerSetters((), 2)] * MAX_WAITING
     assert not reading.full()
+
+
+async def test_without_the_package_that_reads_code_nothing_is_known() -> None:
+    missing = await CodeReading("no_such_reader").find(b"code")
+    assert missing == Missing(
+        "node", "no_such_reader, which reads functions from code, is not installed here"
+    )
