@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -24,12 +25,12 @@ def _wrong_chain(request: Batch, answers: Batch) -> Batch:
     return changed
 
 
-def _no_simulate(request: Batch, answers: Batch) -> Batch:
+def lacking(method: str, request: Batch, answers: Batch) -> Batch:
     methods = {call["id"]: call["method"] for call in request}
-    refused = {"code": -32601, "message": "the method eth_simulateV1 does not exist"}
+    refused = {"code": -32601, "message": f"the method {method} does not exist"}
     return [
         {"jsonrpc": "2.0", "id": answer["id"], "error": refused}
-        if methods[answer["id"]] == "eth_simulateV1"
+        if methods[answer["id"]] == method
         else answer
         for answer in answers
     ]
@@ -68,7 +69,7 @@ def _swapped(request: Batch, answers: Batch) -> Batch:
 
 ANSWER_FAULTS: dict[str, Callable[[Batch, Batch], Any]] = {
     "wrong chain id": _wrong_chain,
-    "no eth_simulateV1": _no_simulate,
+    "no eth_simulateV1": functools.partial(lacking, "eth_simulateV1"),
     "half an answer": lambda request, answers: answers[::2],
     "the other half": lambda request, answers: answers[1::2],
     "first answer only": lambda request, answers: answers[:1],
@@ -93,12 +94,13 @@ WIRE_FAULTS = ("slow", "nonsense", "html with status 200", "status 500", "redire
 
 
 class FaultyNode:
-    """``fault`` None: everything passes. ``after``: so many batches pass before the fault sets in."""
+    """``fault`` None: everything passes. ``after``: so many batches pass before the fault sets in.
+    ``lacks``: a method that it does not serve."""
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream
         self.fault: str | None = None
-        self.after = 0
+        self.after, self.lacks = 0, ""
         self.url = ""
 
     @contextlib.asynccontextmanager
@@ -118,6 +120,8 @@ class FaultyNode:
             self._upstream, data=body, headers={"content-type": "application/json"}
         ) as r:
             raw = await r.read()
+        if self.lacks:
+            raw = json.dumps(lacking(self.lacks, json.loads(body), json.loads(raw))).encode()
         if fault is not None:
             raw = json.dumps(ANSWER_FAULTS[fault](json.loads(body), json.loads(raw))).encode()
         return web.Response(body=raw, content_type="application/json")

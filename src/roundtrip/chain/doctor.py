@@ -32,13 +32,14 @@ State = Literal["works", "in part", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of the report. ``what``: the part checked. ``seen``: the observation. ``costs``: what fails
-    without it."""
+    """One row of the report. ``what``: the part checked. ``seen``: the observation. ``costs``: what a service
+    loses without it. ``check_costs``: what a check over this node alone loses; None: the same."""
 
     what: str
     state: State
     seen: str
     costs: str = ""
+    check_costs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +236,11 @@ async def _archive(subject: DoctorSubject) -> list[Finding]:
         f"has the state of {max(available, default=0)} blocks ago, but not of "
         f"{min(set(depths) - set(available))}"
     )
-    return [Finding("archive", "in part", seen, "reads of the past: proofs of old checks, old holders")]
+    return [Finding("archive", "in part", seen, "reads of the past: proofs of old checks, old holders", "")]
 
 
+_NO_INDEX = "boards, wallets, holders and alerts: nothing is indexed; pools with unusual keys are not found"
+_STANDARD_POOLS = "nothing: it only looks at standard pools"
 _RANGES = (1_000, 10_000, 100_000)
 _WORKING_RANGE = 10_000
 
@@ -258,9 +261,9 @@ async def _logs(subject: DoctorSubject) -> list[Finding]:
         if first == 0:
             break
     if not served:
-        return [Finding("logs", "missing", seen, "pools with unusual keys are not found")]
+        return [Finding("logs", "missing", seen, _NO_INDEX, _STANDARD_POOLS)]
     state: State = "works" if served >= min(head, 10_000) else "in part"
-    return [Finding("logs", state, seen, "" if state == "works" else "reading old pools takes longer")]
+    return [Finding("logs", state, seen, "" if state == "works" else "reading the past takes longer", "")]
 
 
 _BATCHES = (10, 100, 500)
@@ -324,12 +327,13 @@ async def _websocket(subject: DoctorSubject) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """One check. ``costs``: what fails without the part, for a finding that the check itself could not run.
+    """One check. ``costs``, ``check_costs``: of the finding, where the check itself could not run.
     ``heavy``: run on command only."""
 
     what: str
     run: Callable[[DoctorSubject], Awaitable[list[Finding]]]
     costs: str
+    check_costs: str | None = None
     heavy: bool = False
 
 
@@ -340,13 +344,15 @@ CHECKS = (
     DoctorCheck("contracts", _code, "trades through these contracts"),
     DoctorCheck("links", _links, "whether the contracts belong together is not known"),
     DoctorCheck("eth_simulateV1", _simulation, "every check: nothing can be proven"),
-    DoctorCheck("archive", _archive, "reads of the past"),
-    DoctorCheck("logs", _logs, "pools with unusual keys are not found"),
+    DoctorCheck("archive", _archive, "reads of the past", ""),
+    DoctorCheck("logs", _logs, _NO_INDEX, _STANDARD_POOLS),
     DoctorCheck("batches", _batches, "checks: each sends many calls in one request", heavy=True),
     DoctorCheck("websocket", _websocket, _POLLED, heavy=True),
 )
 NEEDED = frozenset({"chain id", "contracts", "links", "eth_simulateV1"})
 """The parts without which no token can be checked."""
+NEEDED_TO_SERVE = NEEDED | {"logs"}
+"""The parts without which ``serve --all`` follows nothing."""
 
 
 async def examine(subject: DoctorSubject) -> list[Finding]:
@@ -358,10 +364,16 @@ async def examine(subject: DoctorSubject) -> list[Finding]:
         try:
             findings += await check.run(subject)
         except RoundtripError as fault:
-            findings.append(Finding(check.what, "missing", fault.message, check.costs))
+            findings.append(Finding(check.what, "missing", fault.message, check.costs, check.check_costs))
         except (ValueError, msgspec.DecodeError):
             findings.append(
-                Finding(check.what, "missing", "the node's answer could not be read", check.costs)
+                Finding(
+                    check.what,
+                    "missing",
+                    "the node's answer could not be read",
+                    check.costs,
+                    check.check_costs,
+                )
             )
     return findings
 

@@ -124,8 +124,8 @@ COMMANDS = MappingProxyType(
         ),
         "doctor": CommandEntry(
             "operate", "doctor", _SERVER,
-            "Shows what works on each node and the network, what is missing, and what fails without it; "
-            "exit 1: no token can be checked.",
+            "Shows what each node lacks, and what a check and the service lose by it; exit 1: with no node "
+            "can the service follow the chain.",
         ),
         "verify": CommandEntry(
             "verify", "verify_proof", _SERVER,

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from roundtrip.app import build, supervisor
-from roundtrip.chain.doctor import NEEDED
+from roundtrip.chain.doctor import NEEDED, NEEDED_TO_SERVE
 from roundtrip.config.networks import Network
 from roundtrip.config.settings import Settings
 from roundtrip.observability import prometheus, tracing
@@ -61,14 +61,22 @@ async def _migrate(settings: Settings, places: bool) -> None:
 
 
 def doctor() -> None:
-    """Shows what works on each node and the network, what is missing, and what fails without it; exit 1: no
-    token can be checked."""
+    """Shows what works on each node and the network, what is missing, and what a check and the service lose
+    by it; exit 1: with no node can `serve --all` do its work."""
     settings = Settings()
     findings = asyncio.run(build.examine_nodes(settings, build.select_network(settings)))
     for host, rows in findings:
-        table = Table("", "state", "seen", "what fails without it", title=escape(host), title_justify="left")
+        columns = "", "state", "seen", "serve --all loses", "check loses"
+        table = Table(*columns, title=escape(host), title_justify="left")
         for row in rows:
-            table.add_row(row.what, row.state, escape(row.seen), row.costs)
+            of_check = row.costs if row.check_costs is None else row.check_costs
+            table.add_row(row.what, row.state, escape(row.seen), row.costs, of_check)
         console.print(table)
-    usable = (not any(row.state == "missing" and row.what in NEEDED for row in rows) for _, rows in findings)
-    raise SystemExit(0 if any(usable) else 1)
+        for command, needed in (("roundtrip check", NEEDED), ("roundtrip serve --all", NEEDED_TO_SERVE)):
+            lacks = sorted(row.what for row in rows if row.state == "missing" and row.what in needed)
+            outcome = f"cannot work, for want of {', '.join(lacks)}" if lacks else "works"
+            console.print(f"{command}: {outcome}")
+    lacking = (
+        any(row.state == "missing" and row.what in NEEDED_TO_SERVE for row in rows) for _, rows in findings
+    )
+    raise SystemExit(1 if all(lacking) else 0)

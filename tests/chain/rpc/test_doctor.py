@@ -1,8 +1,13 @@
 """What the doctor finds of the local chain, and of nodes that lack something."""
 
 import asyncio
+import json
+import os
+import sys
 import time
+from asyncio.subprocess import PIPE
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -21,7 +26,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import health
 from roundtrip_development.devnet.sync_rpc import SyncRpc
-from roundtrip_development.devnet.world import Built
+from roundtrip_development.devnet.world import Built, describe
 from support.dialects import DialectNode, Kind
 from support.faulty_node import FaultyNode
 from support.followed import followed
@@ -103,6 +108,21 @@ async def test_what_a_node_lacks_is_told_with_its_cost(
     assert {row.what for row in found.values() if row.state == "missing"} >= missing
     assert missing & NEEDED
     assert all(row.costs for row in found.values() if row.state != "works")
+
+
+async def test_without_logs_a_check_works_and_a_service_does_not(
+    faulty: FaultyNode, built: Built, tmp_path: Path
+) -> None:
+    (tmp_path / "devnet.json").write_text(json.dumps(describe(built, faulty.url)))
+    settings = {"ROUNDTRIP_RPC_URL": faulty.url, "ROUNDTRIP_VAR": str(tmp_path), "COLUMNS": "200"}
+    for faulty.lacks, code, served in (("", 0, "works"), ("eth_getLogs", 1, "cannot work, for want of logs")):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "roundtrip", "doctor"), stdout=PIPE, env={**os.environ, **settings}
+        )
+        shown = (await process.communicate())[0].decode()
+        assert process.returncode == code
+        assert f"roundtrip check: works\nroundtrip serve --all: {served}\n" in shown
+    assert "boards, wallets, holders and alerts: nothing is indexed" in shown
 
 
 async def test_a_node_that_lists_no_trade_lets_no_number_pass(ctx: Context, rpc: SyncRpc) -> None:
