@@ -15,10 +15,15 @@ _JUDGING = frozenset({"check", "simulate", "prepare", "holders"})
 
 
 def main() -> None:
-    """Runs the command that the arguments name. ``--version`` imports nothing more."""
+    """Runs the command that the arguments name. ``--version`` and help import little more."""
     if sys.argv[1:] == ["--version"]:
         print(f"roundtrip {roundtrip.__version__}")
         return
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
+        listed = import_module("roundtrip.cli.commands").format_help()
+        # Without a command there was nothing to do: that is wrong usage, and no verdict.
+        print(listed, end="", file=sys.stdout if sys.argv[1:] else sys.stderr)
+        raise SystemExit(0 if sys.argv[1:] else 64)
     is_judging = len(sys.argv) > 1 and sys.argv[1] in _JUDGING
     import_module("roundtrip.cli.judging" if is_judging else "roundtrip.cli.main").main()
 

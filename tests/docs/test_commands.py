@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,9 +14,10 @@ from typer.core import TyperGroup, TyperOption
 from roundtrip.api.http.app import documents
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.server.drain import READY
-from roundtrip.cli import judging
+from roundtrip.cli import arguments
+from roundtrip.cli.commands import COMMANDS
 from roundtrip.cli.judging import MODULES
-from roundtrip.cli.main import COMMANDS, command
+from roundtrip.cli.main import command
 from roundtrip.config.networks import ROBINHOOD
 from roundtrip.config.settings import Settings
 from roundtrip.console import routes
@@ -124,7 +124,7 @@ def commands() -> dict[str, Any]:
 @pytest.mark.parametrize("part", ROUNDTRIP, ids=lambda part: f"{part}-{part.text[:40]}")
 def test_a_command_takes_what_a_page_gives_it(part: Part, monkeypatch: pytest.MonkeyPatch) -> None:
     # The file is there once a demo has run.
-    monkeypatch.setattr(judging, "_read_network", lambda path: ROBINHOOD)
+    monkeypatch.setattr(arguments, "_read_network", lambda path: ROBINHOOD)
     written, there = ours(part) or [], commands()
     size = 2 if " ".join(written[:2]) in there else 1
     name, given = " ".join(written[:size]), [FILLED.get(word, word) for word in written[size:]]
@@ -134,7 +134,7 @@ def test_a_command_takes_what_a_page_gives_it(part: Part, monkeypatch: pytest.Mo
     if last is not None and not last.is_flag:
         given.append("2")
     if given and name in MODULES:
-        getattr(import_module(f"roundtrip.cli.{MODULES[name]}"), f"read_{name}")().parse_args(given)
+        arguments.READERS[name]().parse_args(given)
     elif given:  # Else it is named, and no more.
         there[name].make_context(name, given, resilient_parsing=False)
 

@@ -8,7 +8,7 @@ from typing import get_args
 from roundtrip import venues
 from roundtrip.api.operations import boards
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.cli.main import COMMANDS
+from roundtrip.cli.commands import COMMANDS
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages.boards import BOARDS as SHOWN
 from roundtrip.domain.base.venue import VenueKind

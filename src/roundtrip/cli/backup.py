@@ -43,7 +43,7 @@ def restore(
         bool, typer.Option("--trust", help="Also accept a file that this service's key did not sign.")
     ] = False,
 ) -> None:
-    """Makes an empty database what it was when the file was written, or leaves it empty."""
+    """Restores a backup into an empty database: all of it, or nothing."""
     run(_restore(Settings(), file, trust))
 
 

@@ -1,10 +1,12 @@
 """The command that checks tokens over a node alone: no database, no server, no local chain."""
 
+import argparse
 import asyncio
 import contextlib
 import gc
 import sys
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.pasted import find_only_word
@@ -13,7 +15,7 @@ from roundtrip.library.checker import Checker
 from roundtrip.services.support.cancel_on_error import at_once
 
 from .check_output import CheckOutput, Outcome
-from .judging import ArgumentReader, worst_exit
+from .judging import node_of, worst_exit
 
 _AT_ONCE = 4
 """Checks of several tokens that run at the same time."""
@@ -23,51 +25,43 @@ _GC_THRESHOLD = 100_000
 """Imports make many objects that stay: the collector would walk them again and again."""
 
 
-def read_check() -> ArgumentReader:
-    """The command's arguments."""
-    reader = ArgumentReader(
-        "roundtrip check",
-        description="Buys tokens and sells them straight back in a simulation, over a node alone.",
-        epilog="Exit code: 0 ok, 1 warn, 2 danger, 3 unknown, 64 wrong arguments. Of several tokens each "
-        "gets a line, and the code is that of the worst: danger, unknown, warn, ok.",
-    )
-    reader.add_argument(
-        "addresses", nargs="+", metavar="ADDRESS", help="a token's address; - reads them from standard input"
-    )
-    reader.add_node()
-    reader.add_argument("--amount", metavar="ETH", help="what the buy spends, 0.001 to 10; left out: 0.1")
-    reader.add_argument(
-        "--deep", action="store_true", help="also try what the owner may call, with a sell after each"
-    )
-    reader.add_argument(
-        "--watch", action="store_true", help="check again every five seconds; print what changes"
-    )
-    return reader
+class WrongLine(NamedTuple):
+    """A line of standard input that names no token, and why."""
+
+    text: str
+    fault: CallerFault
 
 
-def run_check(arguments: list[str]) -> int:
+def run_check(given: argparse.Namespace) -> int:
     """Runs the command; returns the exit code. Raises CallerFault."""
     gc.set_threshold(_GC_THRESHOLD)
-    given = read_check().parse_args(arguments)
-    tokens = list(_read_addresses(given.addresses, given.network.chain_id))
+    url, network = node_of(given)
+    tokens = list(_read_addresses(given.addresses, network.chain_id))
+    if not tokens:
+        raise CallerFault("bad_address", "Standard input has no address.")
     is_single = len(given.addresses) == 1 and given.addresses != ["-"]
     run = CheckRun(
-        Checker(given.rpc or given.network.rpc_url, network=given.network),
+        Checker(url, network=network),
         tokens,
         given.amount,
         given.deep,
-        CheckOutput(is_single, given.json, given.network.listed_tokens()),
+        CheckOutput(is_single, given.json, network.listed_tokens()),
     )
     return asyncio.run(run.watch() if given.watch else run.once())
 
 
-def _read_addresses(given: list[str], chain_id: int) -> Iterator[str]:
-    """The addresses, in order; those of standard input line by line. Raises CallerFault: one is none."""
+def _read_addresses(given: list[str], chain_id: int) -> Iterator[Address | WrongLine]:
+    """The addresses, in order; those of standard input line by line. Raises CallerFault: an argument is
+    none."""
     for word in given:
-        for line in sys.stdin if word == "-" else (word,):
-            text = line.strip()
-            if text:
+        if word != "-":
+            yield _read_address(word.strip(), chain_id)
+            continue
+        for text in filter(None, map(str.strip, sys.stdin)):
+            try:
                 yield _read_address(text, chain_id)
+            except CallerFault as fault:
+                yield WrongLine(text[:80], fault)
 
 
 def _read_address(text: str, chain_id: int) -> Address:
@@ -87,7 +81,12 @@ class CheckRun:
     """Checks tokens and shows the outcomes; returns exit codes."""
 
     def __init__(
-        self, checker: Checker, tokens: list[str], amount: str | None, deep: bool, output: CheckOutput
+        self,
+        checker: Checker,
+        tokens: list[Address | WrongLine],
+        amount: str | None,
+        deep: bool,
+        output: CheckOutput,
     ) -> None:
         self._checker, self._tokens, self._output = checker, tokens, output
         self._amount, self._deep = amount, deep
@@ -102,7 +101,7 @@ class CheckRun:
                 with self._output.showing_progress():
                     for token, check in zip(self._tokens, checks, strict=True):
                         outcome = await check
-                        self._output.show(token, outcome)
+                        self._output.show(token if isinstance(token, str) else token.text, outcome)
                         levels.append(level_of(outcome))
             finally:
                 for check in checks:
@@ -112,13 +111,13 @@ class CheckRun:
 
     async def watch(self) -> int:
         """Each token again and again, until it is interrupted. Raises CallerFault."""
-        levels = dict.fromkeys(self._tokens, "unknown")
+        levels: dict[Address | WrongLine, str] = dict.fromkeys(self._tokens, "unknown")
         with contextlib.suppress(asyncio.CancelledError):
             async with self._checker:
                 await at_once(*(self._watch(token, levels) for token in self._tokens))
         return worst_exit(list(levels.values()))
 
-    async def _watch(self, token: str, levels: dict[str, str]) -> None:
+    async def _watch(self, token: Address | WrongLine, levels: dict[Address | WrongLine, str]) -> None:
         shown: object = None
         task = asyncio.current_task()
         # A library beneath may take a cancellation for a timeout, and then it is not raised here.
@@ -126,12 +125,14 @@ class CheckRun:
             outcome = await self._check(token)
             levels[token] = level_of(outcome)
             if (found := finding_of(outcome)) != shown:
-                self._output.show(token, outcome)
+                self._output.show(token if isinstance(token, str) else token.text, outcome)
                 shown = found
             await asyncio.sleep(_AGAIN_S)
 
-    async def _check(self, token: str) -> Outcome:
+    async def _check(self, token: Address | WrongLine) -> Outcome:
         """The check, or why there is none. Raises CallerFault."""
+        if isinstance(token, WrongLine):
+            return token.fault
         async with self._places:
             try:
                 return await self._checker.check_with_card(

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip.domain.base.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.figures import format_count, format_duration, format_percent, format_sold_loss
 from roundtrip.domain.base.names import clean
 from roundtrip.domain.base.types import Address
@@ -45,7 +45,8 @@ def draw_failure(token: str, error: RoundtripError, is_single: bool) -> Text:
     """A check that gave no verdict: unknown, which is no pass. It says to ask again only where that may
     help."""
     has_remedy = isinstance(error, NodeFault) and error.remedy
-    no_pass = "This is not a pass." if has_remedy else "This is not a pass: ask again."
+    is_final = has_remedy or isinstance(error, CallerFault)
+    no_pass = "This is not a pass." if is_final else "This is not a pass: ask again."
     line = Text("UNKNOWN  " if is_single else f"{'unknown':<8}", style=f"bold {_COLOURS['unknown']}")
     return line.append(f"{token}  {_plain(error.message)} {no_pass}", style="not bold default")
 

@@ -18,6 +18,7 @@ from .terminal import console, run
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     help="Messages to channels: list those of a channel, send one again.",
 )
 

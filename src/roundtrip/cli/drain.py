@@ -33,7 +33,7 @@ def drain(
         ),
     ] = 0,
 ) -> None:  # fmt: skip
-    """Has a balancer send no more callers to the service on this machine, before it ends.
+    """Stops new traffic to the service on this machine, before it ends.
 
     Every process on ROUNDTRIP_PORT answers GET /ready with 503, and closes each connection after its next
     answer. Exit 1: no process says so; with --undo: none says that it takes callers."""

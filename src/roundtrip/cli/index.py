@@ -71,7 +71,7 @@ async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
 
 
 def rebuild() -> None:
-    """Makes positions and profits again from the trades, while everything goes on."""
+    """Recomputes positions and profits from the trades, while everything goes on."""
     settings = Settings()
     run(_rebuild(settings, build.select_network(settings)))
 

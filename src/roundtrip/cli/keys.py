@@ -18,7 +18,9 @@ from roundtrip.store.server.rows import Connection
 
 from .terminal import console, run
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="API keys: list them, revoke one.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="API keys: list them, revoke one."
+)
 
 _NO, _UNKNOWN = 1, 2
 """Exit codes."""

@@ -61,8 +61,8 @@ async def _migrate(settings: Settings, places: bool) -> None:
 
 
 def doctor() -> None:
-    """Shows what works on each node and the network, what is missing, and what a check and the service lose
-    by it; exit 1: with no node can `serve --all` do its work."""
+    """Shows what each node lacks, and what a check and the service lose by it; exit 1: with no node can the
+    service follow the chain."""
     settings = Settings()
     findings = asyncio.run(build.examine_nodes(settings, build.select_network(settings)))
     for host, rows in findings:

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -30,38 +29,14 @@ from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
 from roundtrip.services.trade.wallet_transaction import read_wallet_transaction
 
-from .judging import ArgumentReader, worst_exit
+from .judging import node_of, worst_exit
 
-_EPILOG = "Exit code: 0 ok, 1 warn, 2 danger, 3 unknown, 64 wrong arguments."
 _LONGEST = 4000
 """Characters of a printed line."""
 
 
-def read_simulate() -> ArgumentReader:
-    """The arguments of ``simulate``."""
-    reader = ArgumentReader(
-        "roundtrip simulate",
-        description="Runs a wallet's calls in a simulation and sells straight back what they bring.",
-        epilog=_EPILOG,
-    )
-    reader.add_argument(
-        "--from", dest="sender", required=True, metavar="WALLET", help="the wallet that sends"
-    )
-    reader.add_argument("--to", metavar="ADDRESS", help="the address to call")
-    reader.add_argument("--data", metavar="HEX", help="the calldata; left out: none")
-    reader.add_argument("--value", metavar="WEI", help="the eth to send along, in wei; left out: none")
-    reader.add_argument(
-        "--calls", metavar="JSON", type=json.loads,
-        help='several calls in place of these, such as \'[{"to": "0x…", "data": "0x…", "value": "0"}]\'',
-    )  # fmt: skip
-    reader.add_argument("--fund", action="store_true", help="run as if the wallet held plenty of eth")
-    reader.add_node()
-    return reader
-
-
-def run_simulate(arguments: list[str]) -> int:
+def run_simulate(given: argparse.Namespace) -> int:
     """Runs the command; returns the exit code. Raises CallerFault, NodeFault."""
-    given = read_simulate().parse_args(arguments)
     named = {"from": given.sender, "to": given.to, "data": given.data, "value": given.value}
     written = read_wallet_transaction({**named, "calls": given.calls, "fund": given.fund}, None)
     params = _read_params("simulate", SimulateParams, written)
@@ -80,35 +55,8 @@ def run_simulate(arguments: list[str]) -> int:
     return worst_exit([answer.verdict.level, *checked])
 
 
-def read_prepare() -> ArgumentReader:
-    """The arguments of ``prepare``."""
-    reader = ArgumentReader(
-        "roundtrip prepare",
-        description="Writes a trade for your wallet to sign, simulated before. Nothing is signed or sent.",
-        epilog=_EPILOG + " A refused trade: 2 or 3. roundtrip verify-trade proves the answer of --json.",
-    )
-    reader.add_argument("side", choices=("buy", "sell"))
-    reader.add_argument("token", metavar="TOKEN", help="the token's address")
-    reader.add_argument(
-        "--from", dest="sender", required=True, metavar="WALLET", help="the wallet that signs"
-    )
-    reader.add_argument(
-        "--amount", required=True, help="of a buy: eth or usdg to spend; of a sell: tokens to sell, or all"
-    )
-    reader.add_argument(
-        "--slippage-bps",
-        type=int,
-        default=100,
-        help="how much less is accepted; left out: 100, which is 1 %%",
-    )
-    reader.add_argument("--fund", action="store_true", help="rehearse a buy as if there were plenty of eth")
-    reader.add_node()
-    return reader
-
-
-def run_prepare(arguments: list[str]) -> int:
+def run_prepare(given: argparse.Namespace) -> int:
     """Runs the command; returns the exit code. Raises CallerFault, NodeFault."""
-    given = read_prepare().parse_args(arguments)
     named = {
         "token": given.token,
         "from": given.sender,
@@ -159,8 +107,7 @@ def _run(given: argparse.Namespace, use_case: Callable[[Context], Awaitable[UseC
     """The use case's answer; with --json also prints it, in the API's own bytes."""
 
     async def ask() -> Any:
-        url = given.rpc or given.network.rpc_url
-        async with open_node_context(url, given.network, TIMEOUT_S) as ctx:
+        async with open_node_context(*node_of(given), TIMEOUT_S) as ctx:
             return (await use_case(ctx)).answer
 
     answer = asyncio.run(ask())

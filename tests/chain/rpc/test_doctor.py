@@ -114,6 +114,7 @@ async def test_without_logs_a_check_works_and_a_service_does_not(
     faulty: FaultyNode, built: Built, tmp_path: Path
 ) -> None:
     (tmp_path / "devnet.json").write_text(json.dumps(describe(built, faulty.url)))
+    shown = ""
     settings = {"ROUNDTRIP_RPC_URL": faulty.url, "ROUNDTRIP_VAR": str(tmp_path), "COLUMNS": "200"}
     for faulty.lacks, code, served in (("", 0, "works"), ("eth_getLogs", 1, "cannot work, for want of logs")):
         process = await asyncio.create_subprocess_exec(

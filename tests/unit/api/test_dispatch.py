@@ -598,8 +598,8 @@ async def test_a_body_that_cannot_be_read_has_its_code(door: Door, body: bytes, 
 def test_the_services_process_keeps_the_interpreters_recursion_limit() -> None:
     """Far above it, JSON nested 60 000 deep ends the process instead of raising RecursionError."""
     asked = (
-        "import sys; before = sys.getrecursionlimit(); from roundtrip.cli import main; "
-        "print([name for name in main.COMMANDS if main.command(name) and sys.getrecursionlimit() > before])"
+        "import sys; before = sys.getrecursionlimit(); from roundtrip.cli import commands, main; "
+        "print([n for n in commands.COMMANDS if main.command(n) and sys.getrecursionlimit() > before])"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,14 +1,17 @@
 """Commands whose exit code is a verdict: nothing else may exit with 0, 1 or 2."""
 
+import argparse
 import subprocess
 import sys
 
 import pytest
 
 import roundtrip.__main__
-from roundtrip.cli import check, judging
+from roundtrip.cli import arguments, check, judging
+from roundtrip.cli.commands import COMMANDS
 from roundtrip.cli.judging import MODULES, worst_exit
-from roundtrip.cli.main import COMMANDS, command
+from roundtrip.cli.main import command
+from roundtrip.config.networks import ROBINHOOD
 from roundtrip.domain.base.errors import CallerFault
 
 TOKEN = "0x" + "1" * 40
@@ -72,15 +75,23 @@ def test_wrong_arguments_are_no_verdict(arguments: list[str], capfd: pytest.Capt
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError, RuntimeError, RecursionError])
 def test_a_failure_is_no_verdict(failure: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(arguments: list[str]) -> int:
+    def fail(given: argparse.Namespace) -> int:
         raise failure
 
     monkeypatch.setattr(check, "run_check", fail)
-    assert judging.run("check", []) == 3
+    assert judging.run("check", [TOKEN]) == 3
 
 
 def test_a_node_that_is_not_there_is_no_verdict() -> None:
     assert judging.run("check", [TOKEN, *NOWHERE]) == 3
+
+
+def test_the_node_is_the_given_one_or_else_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROUNDTRIP_RPC_URL", "http://127.0.0.1:2")
+    asked = [arguments.read_check().parse_args([TOKEN, *more]) for more in ((), NOWHERE)]
+    assert [judging.node_of(given) for given in asked] == [
+        ("http://127.0.0.1:2", ROBINHOOD), ("http://127.0.0.1:1", ROBINHOOD)
+    ]  # fmt: skip
 
 
 def test_several_wrong_checks_are_told_once(capfd: pytest.CaptureFixture[str]) -> None:
@@ -91,6 +102,22 @@ def test_several_wrong_checks_are_told_once(capfd: pytest.CaptureFixture[str]) -
 def test_addresses_are_read_from_the_input_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", [f" {TOKEN}\n", "\n", "0x" + "A" * 40])
     assert list(check._read_addresses(["-", TOKEN], 4663)) == [TOKEN, "0x" + "a" * 40, TOKEN]
+
+
+def test_a_wrong_line_of_the_input_gets_a_line_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", ["0x12\n", f"{TOKEN}\n"])
+    assert judging.run("check", ["-", *NOWHERE]) == 3
+    first, second = capfd.readouterr().out.splitlines()
+    assert first.startswith("unknown 0x12  '0x12': ")
+    assert first.endswith(" This is not a pass.")
+    assert second.startswith(f"unknown {TOKEN}  ")
+
+
+def test_an_input_without_an_address_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", ["\n"])
+    assert judging.run("check", ["-", *NOWHERE]) == 64
 
 
 def test_an_address_is_taken_out_of_what_is_pasted() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip import __version__
+import roundtrip
 
 PROJECT = Path(__file__).resolve().parents[3]
 HEAVY = ("eth_account", "vyper", "mcp", "redis")
@@ -71,7 +71,7 @@ _ABSENT = "which is not installed: install"
 _VERIFIER = "the folder verify of a checkout, or its wheel"
 _SERVER = (
     "the file or checkout that this came from with its extra, as in "
-    f"pipx install --force 'roundtrip_check-{__version__}-py3-none-any.whl[server]'"
+    f"pipx install --force 'roundtrip_check-{roundtrip.__version__}-py3-none-any.whl[server]'"
 )
 _HOW_TO_DEVELOP = f"{_ABSENT} {_SERVER}, and the folder development of the checkout"
 
