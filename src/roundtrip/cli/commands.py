@@ -167,6 +167,7 @@ def is_installed(part: CommandPart) -> bool:
 def format_help(width: int | None = None) -> str:
     """The list of commands, by parts; of a part that is not installed, how to install it."""
     columns = width or min(shutil.get_terminal_size().columns, _WIDEST)
+    does = "Buys a token and sells it straight back inside a simulation, before you buy it."
     lines = [
         "usage: roundtrip COMMAND [OPTIONS]",
         "",

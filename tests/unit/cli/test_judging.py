@@ -104,20 +104,20 @@ def test_addresses_are_read_from_the_input_line_by_line(monkeypatch: pytest.Monk
     assert list(check._read_addresses(["-", TOKEN], 4663)) == [TOKEN, "0x" + "a" * 40, TOKEN]
 
 
-def test_a_wrong_line_of_the_input_gets_a_line_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stdin", ["0x12\n", f"{TOKEN}\n"])
-    assert judging.run("check", ["-", *NOWHERE]) == 3
-    first, second = capfd.readouterr().out.splitlines()
+@pytest.mark.parametrize(
+    ("given", "code", "lines"), [(f"0x12\n{TOKEN}\n", 3, 2), ("\n", 64, 0)], ids=["a wrong line", "nothing"]
+)
+def test_a_wrong_line_of_the_input_gets_a_line_of_its_own(given: str, code: int, lines: int) -> None:
+    asked = [sys.executable, "-m", "roundtrip", "check", "-", *NOWHERE]
+    done = subprocess.run(asked, input=given, capture_output=True, text=True)
+    assert (done.returncode, len(done.stdout.splitlines())) == (code, lines)
+    if not lines:
+        assert done.stderr == "roundtrip: Standard input has no address.\n"
+        return
+    first, second = done.stdout.splitlines()
     assert first.startswith("unknown 0x12  '0x12': ")
     assert first.endswith(" This is not a pass.")
     assert second.startswith(f"unknown {TOKEN}  ")
-
-
-def test_an_input_without_an_address_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", ["\n"])
-    assert judging.run("check", ["-", *NOWHERE]) == 64
 
 
 def test_an_address_is_taken_out_of_what_is_pasted() -> None:
