@@ -331,10 +331,9 @@ def test_reading_and_plain_words_are_no_alarm() -> None:
 
 
 def test_only_the_command_line_reads_the_environment() -> None:
+    readers = {PACKAGE / name for name in ("config/settings.py", "cli/terminal.py", "cli/arguments.py")}
     for path in EVERY_MODULE:
-        if path not in [
-            PACKAGE / name for name in ("config/settings.py", "cli/terminal.py", "cli/arguments.py")
-        ]:
+        if path not in readers:
             assert "os.environ" not in path.read_text(), path
             assert "getenv" not in path.read_text(), path
 

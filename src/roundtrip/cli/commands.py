@@ -168,13 +168,7 @@ def format_help(width: int | None = None) -> str:
     """The list of commands, by parts; of a part that is not installed, how to install it."""
     columns = width or min(shutil.get_terminal_size().columns, _WIDEST)
     does = "Buys a token and sells it straight back inside a simulation, before you buy it."
-    lines = [
-        "usage: roundtrip COMMAND [OPTIONS]",
-        "",
-        *_wrap(
-            "Buys a token and sells it straight back inside a simulation, before you buy it.", columns, ""
-        ),
-    ]
+    lines = ["usage: roundtrip COMMAND [OPTIONS]", "", *_wrap(does, columns, "")]
     for part, entries in groupby(COMMANDS.items(), lambda item: item[1].part):
         names = dict(entries)
         if not is_installed(part):
