@@ -1,6 +1,7 @@
 """A check as a card or a line of a terminal. Names, symbols and reasons were written by strangers: every text
 is cleaned before it is drawn, so that none of it can move the cursor or colour anything."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -72,6 +73,28 @@ def draw_card(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...
     return Group(*parts)
 
 
+def draw_narrow_card(
+    answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...] = ()
+) -> Iterator[Text]:
+    """``draw_card`` in lines that a narrow terminal wraps itself: an address stays one word to copy."""
+    level, verdict = answer.verdict.level, answer.verdict
+    yield Text(
+        f"{level.upper()}  {level_word(level, verdict.code)}", style=f"bold white on {_COLOURS[level]}"
+    )
+    yield Text(_plain(verdict.text), style="bold")
+    for name, text in _facts(answer, card, listed):
+        yield Text(f"{name}: ", style="dim").append(_plain(text), style="not dim")
+    for row in card.grid.rows:
+        yield Text(_plain(row.label))
+        for delay_s, cell in zip(card.grid.delays_s, row.cells, strict=True):
+            if cell is not None:
+                yield Text(f"  {_when(delay_s)}: ").append(_draw_cell(cell))
+
+
+def _when(delay_s: int) -> str:
+    return f"after {format_duration(delay_s)}" if delay_s else "at once"
+
+
 def _facts(answer: "Check", card: "CheckCard", listed: tuple[ListedToken, ...]) -> list[tuple[str, str]]:
     token, trade, cost = answer.token, answer.trade, card.cost
     named = f"{token.name or 'no name'} ({token.symbol or 'no symbol'})"
@@ -115,8 +138,7 @@ def _describe_part_loss(grid: "CheckGrid") -> str:
     for row in grid.rows:
         cell = next((cell for cell in row.cells if cell is not None and cell.loss_bps is not None), None)
         if cell is not None:
-            after = f"after {format_duration(cell.delay_s)}" if cell.delay_s else "at once"
-            sold.append((row.label, after, _percent(cell.loss_bps)))
+            sold.append((row.label, _when(cell.delay_s), _percent(cell.loss_bps)))
     if not sold:
         return "not known: it was not sold"
     label, after, loss = sold[0]
@@ -149,7 +171,7 @@ def _draw_grid(grid: "CheckGrid") -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
     table.add_column("tried", overflow="fold")
     for delay_s in grid.delays_s:
-        table.add_column(f"after {format_duration(delay_s)}" if delay_s else "at once", overflow="fold")
+        table.add_column(_when(delay_s), overflow="fold")
     for row in grid.rows:
         table.add_row(Text(_plain(row.label)), *(_draw_cell(cell) for cell in row.cells))
     return table

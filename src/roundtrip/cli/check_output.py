@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Union
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.market.look_alikes import ListedToken
 
-from .check_card import draw_card, draw_failure, draw_line
+from .check_card import draw_card, draw_failure, draw_line, draw_narrow_card
 
 if TYPE_CHECKING:
     from roundtrip.library.node_checks import CheckWithCard
@@ -22,6 +23,8 @@ Outcome = Union["CheckWithCard", RoundtripError]
 """A check, or why there is none."""
 _WIDTH = 100
 """Of a card without a terminal."""
+_NARROW = 72
+"""Columns below which the card's table would be a column of words."""
 
 
 class CheckOutput:
@@ -58,9 +61,21 @@ class CheckOutput:
         elif isinstance(outcome, RoundtripError):
             self._console.print(draw_failure(token, outcome, self._is_single), soft_wrap=True)
         elif self._is_single:
-            self._console.print(draw_card(outcome.answer, outcome.card, self._listed))
+            self._show_card(outcome)
         else:
             self._console.print(draw_line(outcome.answer, outcome.card), soft_wrap=True)
+
+    def _show_card(self, outcome: "CheckWithCard") -> None:
+        shown = outcome.answer, outcome.card, self._listed
+        if self._console.is_terminal and self._console.width >= _NARROW:
+            self._console.print(draw_card(*shown))
+        elif self._console.is_terminal:
+            self._console.print(Text("\n").join(draw_narrow_card(*shown)), soft_wrap=True)
+        else:
+            with self._console.capture() as captured:
+                self._console.print(draw_card(*shown))
+            # A table fills its lines with blanks, which say nothing to a program.
+            print("\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n"))
 
     def _print_json(self, outcome: Outcome) -> None:
         """The answer or the error in the API's own bytes."""

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evidence.corpus import documents
-from roundtrip.cli.check_card import draw_card, draw_failure, draw_line
+from roundtrip.cli.check_card import draw_card, draw_failure, draw_line, draw_narrow_card
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, Address
@@ -46,6 +46,15 @@ def test_a_line_shows_strangers_words_as_words() -> None:
     for text in (printed(draw_line(answer, card)), printed(failure)):
         assert "[red]safe[/red]" in text
         assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set(text)
+
+
+def test_a_narrow_card_says_the_same_and_breaks_no_address() -> None:
+    answer, card = answered(hour=True)
+    lines = [line.plain for line in draw_narrow_card(answer, card)]
+    assert lines[0] == "WARN  Sells, with a warning"
+    assert any(line.startswith("token: ") and line.endswith(f", {answer.address}") for line in lines)
+    assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b"} & set("".join(lines))
+    assert "  after 1 hour: sells, loss 0.60 %" in lines
 
 
 def test_a_card_begins_with_level_and_word() -> None:
