@@ -1829,9 +1829,9 @@ export interface operations {
     check_token: {
         parameters: {
             query?: {
-                /** @description 1 or true: also calls each function that the owner may call, with a sell after it, and names those that stop the sell; and sells as known holders: if at least half cannot, the code is cannot_sell. The answer is shared for a minute. Left out: 0. */
+                /** @description true, or 1: also tries what the owner may call, and sells as real holders. */
                 deep?: "0" | "1" | "false" | "true";
-                /** @description Eth that the buy spends, from 0.001 to 10, such as 0.5: verdict, loss and text at that size. The larger round trip of the text spends ten times as much. A check of another size than 0.1 is not stored: it has no proof, and is in no history. Left out: 0.1. */
+                /** @description Eth to buy for, 0.001 to 10. */
                 amount?: string;
             };
             header?: {
@@ -5461,6 +5461,16 @@ export interface operations {
                      *                   "type": "string",
                      *                   "pattern": "^0x[0-9a-fA-F]{40}$",
                      *                   "description": "The token's address."
+                     *                 },
+                     *                 "deep": {
+                     *                   "type": "boolean",
+                     *                   "description": "true, or 1: also tries what the owner may call, and sells as real holders."
+                     *                 },
+                     *                 "amount": {
+                     *                   "pattern": "^(10(\\.0{1,18})?|[1-9](\\.[0-9]{1,18})?|0\\.(00[1-9][0-9]{0,15}|0[1-9][0-9]{0,16}|[1-9][0-9]{0,17}))$",
+                     *                   "type": "string",
+                     *                   "default": "0.1",
+                     *                   "description": "Eth to buy for, 0.001 to 10."
                      *                 }
                      *               },
                      *               "required": [

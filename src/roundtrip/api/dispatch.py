@@ -20,10 +20,10 @@ from roundtrip.api.request.idempotency import read_idempotency_key
 from roundtrip.api.request.min_block import read_min_block
 from roundtrip.api.request.param_errors import (
     describe_mismatch,
-    describe_unknown,
     describe_unknown_query,
     drop_nulls,
     is_unknown_field,
+    quote_name,
 )
 from roundtrip.api.sharing.places import PAGE_WAIT_S, WAIT_S, FlightCaller
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers, TookTooLong
@@ -354,8 +354,7 @@ def read_params(
     name; None: any. Null is left out. Raises ParamFault."""
     for name in operation.query:
         if name in raw:
-            text = describe_unknown(operation.params, operation.name, operation.query, name)
-            raise ParamFault("bad_input", text)
+            raise ParamFault("bad_input", f"{quote_name(name)} is a parameter of the query string.")
     for name in query:
         if name not in operation.query:
             raise ParamFault("bad_input", describe_unknown_query(operation.name, operation.query, name))
@@ -366,9 +365,7 @@ def read_params(
     try:
         params: Any = msgspec.convert({**given, **from_query}, type=operation.rewritten or operation.params)
     except msgspec.ValidationError as error:
-        text = describe_mismatch(
-            operation.params, operation.name, operation.query, str(error), operation.unlisted
-        )
+        text = describe_mismatch(operation.params, operation.name, str(error), operation.unlisted)
         code = "bad_input" if is_unknown_field(str(error)) else operation.bad_params
         raise ParamFault(code, text) from None
     assert isinstance(params, msgspec.Struct)

@@ -100,7 +100,7 @@ def _read_params(command: str, kind: type[Any], named: Mapping[str, object]) -> 
     try:
         return msgspec.convert({name: value for name, value in named.items() if value is not None}, kind)
     except msgspec.ValidationError as error:
-        raise CallerFault("bad_input", describe_mismatch(kind, command, (), str(error))) from None
+        raise CallerFault("bad_input", describe_mismatch(kind, command, str(error))) from None
 
 
 def _run(given: argparse.Namespace, use_case: Callable[[Context], Awaitable[UseCaseAnswer[Any]]]) -> Any:

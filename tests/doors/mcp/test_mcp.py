@@ -4,7 +4,7 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -107,7 +107,8 @@ async def test_an_unknown_argument_is_named_and_its_quotes_are_not_called_strang
     wrong = {"address": "0x" + "1" * 40, "amout": "1"}
     async with session.post(f"{base_url}/mcp", json=call("check_token", wrong)) as response:
         text = (await response.json())["result"]["content"][0]["text"]
-    assert text == 'bad_input: "amout" is not an argument of check_token. It takes address.'
+    assert text.startswith('bad_input: "amout" is not an argument of check_token. Did you mean amount? ')
+    assert text.endswith(" It takes address, deep, amount.")
 
 
 async def test_bad_json_is_an_error_of_the_protocol(base_url: str, session: aiohttp.ClientSession) -> None:
@@ -192,17 +193,55 @@ async def test_an_error_that_quotes_strangers_opens_with_the_note(
         assert text.index("written by strangers") < text.index('"')
 
 
-async def test_what_comes_by_a_query_string_is_no_tools_parameter(
-    base_url: str, built: Built, session: aiohttp.ClientSession
+@pytest.mark.parametrize(
+    ("given", "paid", "flagged"),
+    [
+        ({}, "0.1", False),
+        ({"amount": "0.05", "deep": True}, "0.05", True),
+        ({"amount": 0.05, "deep": "true"}, "0.05", True),
+        ({"amount": None, "deep": False}, "0.1", False),
+    ],
+)
+async def test_a_check_takes_what_http_takes_by_its_query_string(
+    base_url: str, built: Built, session: aiohttp.ClientSession, given: Any, paid: str, flagged: bool
 ) -> None:
     listed = {tool.name: params_schema(tool) for tool in tools()}
-    assert list(listed["check_token"]["properties"]) == ["address"]
-    request = call("check_token", {"address": built.tokens["plain"], "deep": "1"})
-    async with session.post(f"{base_url}/mcp?deep=1", json=request) as response:
+    assert {name: field["type"] for name, field in listed["check_token"]["properties"].items()} == {
+        "address": "string", "deep": "boolean", "amount": "string"
+    }  # fmt: skip
+    request = call("check_token", {"address": built.tokens["max_transaction"], **given})
+    async with session.post(f"{base_url}/mcp", json=request) as response:
         result = (await response.json())["result"]
-    assert result["isError"] is True
-    assert result["content"][0]["text"].startswith("bad_input: ")
-    assert "deep" in result["content"][0]["text"]
+    answer = result["structuredContent"]
+    assert (result["isError"], answer["trade"]["paid"]["amount"]) == (False, paid)
+    assert ("owner" in answer["verdict"]["text"]) is flagged
+
+
+async def test_what_a_model_puts_in_quotes_is_read(
+    base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    wallet, token = built.accounts[0], built.tokens["plain"]
+    calls = json.dumps([{"to": token, "data": "0x18160ddd"}])
+    for name, given in (
+        ("simulate_transaction", {"from": wallet, "calls": calls, "fund": "true"}),
+        ("prepare_buy", {"token": token, "from": wallet, "amount": "0.01", "slippageBps": "250"}),
+        ("prepare_buy", json.dumps({"token": token, "from": wallet, "amount": "0.01"})),
+    ):
+        async with session.post(f"{base_url}/mcp", json=call(name, cast(Any, given))) as response:
+            result = (await response.json())["result"]
+        assert result["isError"] is False, result
+
+
+async def test_an_unknown_version_of_the_protocol_gets_the_known_ones(
+    base_url: str, session: aiohttp.ClientSession
+) -> None:
+    message, headers = (
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+        {"mcp-protocol-version": "2031-01-01"},
+    )
+    async with session.post(f"{base_url}/mcp", json=message, headers=headers) as response:
+        text = (await response.json())["error"]["message"]
+    assert (response.status, "2025-06-18" in text, "2031" in text) == (400, True, False)
 
 
 async def test_a_dead_key_is_told_in_the_result(

@@ -77,7 +77,7 @@ async def test_a_stranger_that_is_null_is_refused(
     wrong = {"address": built.tokens["plain"], "chain": None}
     result = await call(session, base_url, "check_token", wrong)
     assert result["content"][0]["text"] == (
-        'bad_input: "chain" is not an argument of check_token. It takes address.'
+        'bad_input: "chain" is not an argument of check_token. It takes address, deep, amount.'
     )
     body = {**trades(built)["prepare_buy"], "gas": None}
     async with session.post(f"{base_url}/v1/prepare/buy", json=body) as response:

@@ -171,7 +171,6 @@ NEWEST = [(b"mcp-protocol-version", b"2026-07-28"), (b"mcp-method", b"tools/list
 @pytest.mark.parametrize(
     ("headers", "body"),
     [
-        ([(b"mcp-protocol-version", b"1999-01-01")], LIST),
         (NEWEST, LIST),
         ([], LIST.replace(b'"id":1,', b"")),
         ([], LIST.replace(b"tools/list", b"ping")),

@@ -126,11 +126,17 @@ PUBLISHED_NAMES = {
 """Published schema names that differ from the class names. Clients generate types from them, so they stay."""
 
 
+_SWITCH = ["0", "1", "false", "true"]
+"""What a query string may say of a parameter that is true or false."""
+
+
 def params_schema(operation: AnyOperation) -> dict[str, Any]:
     """The parameters of the tool as one self-contained JSON Schema object."""
     schema = _inline_schema(operation.params, input_components)
     for name in operation.query:
-        del schema["properties"][name]
+        field = schema["properties"][name]
+        if field.get("enum") == _SWITCH:
+            schema["properties"][name] = {"type": "boolean", "description": field["description"]}
     if operation.tool_requires:
         schema["required"] = [*schema.get("required", ()), *operation.tool_requires]
     return schema
@@ -444,9 +450,8 @@ def _format_params(operation: AnyOperation) -> list[str]:
     lines = []
     for name, field in schema["properties"].items():
         line = _format_field(name, field, ())
-        place = ", HTTP only" if name in operation.query and operation.on_mcp else ""
         head, _, about = line.partition(": ")
-        lines.append(f"{head}{', required' if name in required else ''}{place}: {about}")
+        lines.append(f"{head}{', required' if name in required else ''}: {about}")
     return ["Parameters:", "", *lines, ""] if lines else []
 
 

@@ -104,6 +104,7 @@ def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelo
             'The body must be a JSON object such as {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}.',
         )
     envelope = _check_envelope(decoded)
+    _check_version(headers, envelope)
     if envelope.method != "tools/call" and len(body) > MAX_UNCOUNTED_BYTES:
         most = MAX_UNCOUNTED_BYTES // 1024
         raise MalformedMessage(
@@ -120,6 +121,18 @@ def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelo
     if envelope.method == "prompts/get" and not _names_prompt(envelope.params):
         raise MalformedMessage(types.INVALID_PARAMS, _BAD_PROMPT, id_=envelope.id)
     return envelope
+
+
+def _check_version(headers: Iterable[tuple[bytes, bytes]], envelope: Envelope) -> None:
+    """Raises MalformedMessage for a version that nobody knows. Of a message that has a version of its own in
+    ``_meta``, the library says it."""
+    meta = envelope.params.get("_meta")
+    if isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta:
+        return
+    known = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
+    if any(name == VERSION and value.decode("latin-1") not in known for name, value in headers):
+        message = f"This server does not know that mcp-protocol-version. It knows {', '.join(known)}."
+        raise MalformedMessage(types.INVALID_REQUEST, message, id_=envelope.id)
 
 
 def _names_prompt(params: Mapping[str, Any]) -> bool:

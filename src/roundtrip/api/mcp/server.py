@@ -4,6 +4,7 @@ JSON."""
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -43,7 +44,7 @@ from roundtrip.api.request.callers import PATH_KEY, CallerRequest, Callers
 from roundtrip.api.request.failure_log import TracedFailure
 from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
-from roundtrip.api.request.param_errors import find_similar, quote_name
+from roundtrip.api.request.param_errors import find_similar, quote_name, read_json_text, read_quoted
 from roundtrip.api.server.responses import NO_STORE, accepts_gzip, send_reply
 from roundtrip.domain.base.errors import CallerFault, ParamFault
 
@@ -125,6 +126,10 @@ class McpDoor:
         }
         scope = {**scope, "headers": headers, **shown}
         arguments = message.params.get("arguments")
+        if isinstance(arguments, str) and isinstance(unquoted := read_json_text(arguments), dict):
+            arguments, params = unquoted, {**message.params, "arguments": unquoted}
+            message = replace(message, params=params, whole={**message.whole, "params": params})
+            body = msgspec.json.encode(message.whole)
         if message.method == "tools/call" and not isinstance(arguments, dict | None):
             # The library would answer with a protocol error; all other bad arguments are errors of the
             # result.
@@ -230,11 +235,17 @@ class McpDoor:
     async def _run_operation(
         self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope
     ) -> DoorReply:
-        params = _refuse_arguments if _BAD_ARGUMENTS in scope else arguments
+        params, query = _read_arguments(operation, arguments)
         caller = self._identify(scope)
         idempotency_keys, min_blocks = scope[_IDEMPOTENCY_KEYS], scope[_MIN_BLOCKS]
         return await self._dispatch.run(
-            operation, params, caller, idempotency_keys=idempotency_keys, door="mcp", min_block=min_blocks
+            operation,
+            _refuse_arguments if _BAD_ARGUMENTS in scope else params,
+            caller,
+            query,
+            idempotency_keys=idempotency_keys,
+            door="mcp",
+            min_block=min_blocks,
         )
 
     async def _call_tool(
@@ -304,6 +315,19 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
+
+
+def _read_arguments(
+    operation: AnyOperation, arguments: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, str]]:
+    """The arguments as HTTP has them: what language models put in quotes is read, and what HTTP takes from a
+    query string is a text of its own."""
+    given, query = read_quoted(arguments, operation.params), {}
+    for name in operation.query:
+        value = given.pop(name, None)
+        if value is not None:
+            query[name] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return given, query
 
 
 async def _refuse_arguments() -> Mapping[str, object]:

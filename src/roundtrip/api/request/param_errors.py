@@ -3,7 +3,8 @@
 What a parameter must be comes from its JSON Schema; examples come from a table by form, and by name
 where a form has several meanings. msgspec's messages are read for the parameter's path only.
 
-``drop_nulls`` removes null from the place of a parameter that may be left out: many programs send that."""
+``drop_nulls`` removes null from the place of a parameter that may be left out: many programs send that.
+``read_quoted`` reads numbers and JSON that language models put in quotes."""
 
 import difflib
 import re
@@ -72,17 +73,13 @@ _BY_NAME: Mapping[str, str] = MappingProxyType(
 
 
 def describe_mismatch(
-    params: type[msgspec.Struct],
-    tool: str,
-    left_out: Sequence[str],
-    message: str,
-    unlisted: Sequence[str] = (),
+    params: type[msgspec.Struct], tool: str, message: str, unlisted: Sequence[str] = ()
 ) -> str:
-    """The sentence for a message of ``msgspec.ValidationError`` about ``params``. ``left_out``: parameters
-    that the request cannot carry in its body; ``unlisted``: those that it can, and that no schema lists."""
+    """The sentence for a message of ``msgspec.ValidationError`` about ``params``. ``unlisted``: parameters
+    that a request can carry, and that no schema lists."""
     found = _FIELD.match(message)
     if found is not None and found[1] == "contains unknown":
-        return _describe_unknown(params, tool, left_out, found[2], found[3] or "", unlisted)
+        return _describe_unknown(params, tool, found[2], found[3] or "", unlisted)
     if found is not None:
         path = ".".join(filter(None, (found[3], found[2])))
         expected = _describe_expected(params, path)
@@ -92,11 +89,6 @@ def describe_mismatch(
     if at is None or expected is None:
         return f"The parameters are wrong: {without_keys(message)[:200]}."
     return f"{at[1]} {expected}."
-
-
-def describe_unknown(params: type[msgspec.Struct], tool: str, left_out: Sequence[str], name: str) -> str:
-    """The sentence for an argument that the tool does not take."""
-    return _describe_unknown(params, tool, left_out, name, "")
 
 
 def describe_unknown_query(tool: str, names: Sequence[str], name: str) -> str:
@@ -131,16 +123,11 @@ def quote_name(name: str) -> str:
 
 
 def _describe_unknown(
-    params: type[msgspec.Struct],
-    tool: str,
-    left_out: Sequence[str],
-    name: str,
-    path: str,
-    unlisted: Sequence[str] = (),
+    params: type[msgspec.Struct], tool: str, name: str, path: str, unlisted: Sequence[str] = ()
 ) -> str:
     place = path or tool
     schema = _find_schema(params, path) or {}
-    names = [known for known in schema.get("properties", {}) if known not in left_out]
+    names = list(schema.get("properties", {}))
     similar = find_similar(name, [*names, *unlisted])
     guess = "" if similar is None else f" Did you mean {similar}?"
     beside = f", and what wallets write: {', '.join(unlisted)}" if unlisted else ""
@@ -239,6 +226,38 @@ def _drop_within(value: object, kind: type[msgspec.Struct] | None) -> object:
     if isinstance(value, list):
         return [_drop_within(item, kind) for item in value]
     return drop_nulls(value, kind) if isinstance(value, dict) else value
+
+
+def read_quoted(raw: Mapping[str, object], kind: type[msgspec.Struct]) -> dict[str, object]:
+    """The parameters, those that must be a number, true or false, a list or an object and came as a text of
+    it as that. What is no such text stays: validation refuses it."""
+    return {name: _read_quoted(value, _find_schema(kind, name) or {}) for name, value in raw.items()}
+
+
+_UNQUOTED: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        "integer": re.compile(r"-?[0-9]{1,20}"),
+        "number": re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?"),
+        "boolean": re.compile("true|false"),
+        "array": re.compile(r"\s*\[.*\]\s*", re.S),
+        "object": re.compile(r"\s*\{.*\}\s*", re.S),
+    }
+)
+"""How a text of a value looks, by the type of its schema."""
+
+
+def _read_quoted(value: object, schema: Mapping[str, Any]) -> object:
+    form = _UNQUOTED.get(schema.get("type", ""))
+    is_quoted = isinstance(value, str) and form is not None and form.fullmatch(value)
+    return read_json_text(value) if is_quoted else value
+
+
+def read_json_text(value: object) -> object:
+    """What a text holds as JSON; the value itself where it is no such text."""
+    try:
+        return msgspec.json.decode(value) if isinstance(value, str) else value
+    except (msgspec.DecodeError, RecursionError):
+        return value
 
 
 @cache

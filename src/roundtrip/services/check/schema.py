@@ -24,18 +24,14 @@ class CheckParams(TokenParams, frozen=True, forbid_unknown_fields=True):
     deep: Annotated[
         str,
         msgspec.Meta(
-            description="1 or true: also calls each function that the owner may call, with a sell after it, "
-            "and names those that stop the sell; and sells as known holders: if at least half cannot, the "
-            "code is cannot_sell. The answer is shared for a minute. Left out: 0.",
+            description="true, or 1: also tries what the owner may call, and sells as real holders.",
             extra_json_schema={"enum": ["0", "1", "false", "true"]},
         ),
     ] = "0"
     amount: Annotated[
         str,
         msgspec.Meta(
-            description="Eth that the buy spends, from 0.001 to 10, such as 0.5: verdict, loss and text at "
-            "that size. The larger round trip of the text spends ten times as much. A check of another size "
-            "than 0.1 is not stored: it has no proof, and is in no history. Left out: 0.1.",
+            description="Eth to buy for, 0.001 to 10.",
             extra_json_schema={"pattern": AMOUNT_PATTERN},
         ),
     ] = "0.1"
