@@ -1,6 +1,7 @@
 """The bots of docs/clients.md, against a live service: in python, and in javascript."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -11,12 +12,16 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from eth_account import Account
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip_client import Client
+from roundtrip_development.devnet.deploy import calldata
+from roundtrip_development.devnet.sync_rpc import SyncRpc
+from roundtrip_development.devnet.world import Built, describe
 from support.documents import PROJECT, blocks, text_of
 from support.live_service import Live
 from support.typescript_client import CLIENT, build
@@ -41,7 +46,7 @@ async def test_a_bot_of_ten_lines_checks_what_became_ok(
     live: Live, indexed: Context, tmp_path: Path, language: str
 ) -> None:
     program, name, readme = BOTS[language]
-    (bot,) = (block.text for block in blocks(PAGE, language))
+    bot = [block.text for block in blocks(PAGE, language)][-1]
     assert bot in readme.read_text()
     assert len(bot.splitlines()) <= 11
     (tmp_path / name).write_text(bot)
@@ -71,8 +76,46 @@ async def test_a_bot_of_ten_lines_checks_what_became_ok(
     assert (await reading).decode().startswith(f"ok {live.plain} It was bought and sold straight back")
 
 
+@pytest.mark.parametrize("language", ["python", "typescript"])
+async def test_a_bot_buys_and_sells(
+    live: Live, built: Built, rpc: SyncRpc, tmp_path: Path, language: str
+) -> None:
+    """The one in TypeScript stands in the client's tests, where it is compiled, strictly."""
+    bot = next(block.text for block in blocks(PAGE, language))
+    wallet = Account.create()
+    rpc.call("anvil_setBalance", wallet.address, hex(10**18))
+    (tmp_path / "devnet.json").write_text(json.dumps(describe(built, rpc.url)))
+    if language == "python":
+        (tmp_path / "bot.py").write_text(bot)
+        program = [sys.executable, "bot.py"]
+    else:
+        assert (CLIENT / "test" / "bot.ts").read_text() == bot
+        program = [shutil.which("node") or "node", str(await build() / "test" / "bot.js")]
+    for token, code, printed in ((live.plain, 0, ["bought", "sold"]), (live.trap, 1, [])):
+        process = await asyncio.create_subprocess_exec(
+            *program, token, "0.05", "0", cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={
+                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                "PYTHONPATH": f"{PYTHON / 'src'}:{PROJECT / 'verify' / 'src'}",
+                "ROUNDTRIP_URL": live.url, "NODE_URL": rpc.url, "WALLET_KEY": "0x" + bytes(wallet.key).hex(),
+                "CONTRACTS": str(tmp_path / "devnet.json"),
+            },
+        )  # fmt: skip
+        async with asyncio.timeout(60):
+            shown, wrong = await process.communicate()
+        assert process.returncode == code, wrong.decode()
+        assert shown.decode().split() == [word for done in printed for word in (done, token)]
+    held = rpc.call(
+        "eth_call", {"to": live.plain, "data": calldata("balanceOf(address)", wallet.address)}, "latest"
+    )
+    assert int(held, 16) == 0
+    left = int(rpc.call("eth_getBalance", wallet.address, "latest"), 16)
+    assert 10**18 - 10**15 < left < 10**18
+
+
 def test_every_method_is_on_the_page() -> None:
-    named = set(re.findall(r"`(\w+)`", text_of(PAGE).partition("## Methods")[2].partition("##")[0]))
+    named = set(re.findall(r"`(\w+)[(`]", text_of(PAGE).partition("## Methods")[2].partition("##")[0]))
     methods = {name for name, value in vars(Client).items() if name[0] != "_" and callable(value)}
     assert methods - {"send", "open", "close"} <= named
     written = set(re.findall(r"(?m)^  (?:async \*)?(\w+)\(", (CLIENT / "src" / "client.ts").read_text()))

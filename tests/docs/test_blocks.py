@@ -22,6 +22,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/boards.md", "bash"): "docs/test_examples.py",
     ("docs/clients.md", "javascript"): "clients/test_page.py",
     ("docs/clients.md", "python"): "clients/test_page.py",
+    ("docs/clients.md", "typescript"): "clients/test_page.py",
     ("docs/checks.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "bash"): "docs/test_examples.py",
     ("docs/holders.md", "json"): "docs/test_examples.py",
