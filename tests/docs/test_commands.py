@@ -183,7 +183,7 @@ def test_a_module_that_a_page_runs_is_there(module: str) -> None:
 def test_settings_are_those_that_are_read() -> None:
     read = {f"ROUNDTRIP_{name.upper()}" for name in Settings.model_fields}
     named = {name for page in WRITTEN_BY_HAND for name in re.findall(r"ROUNDTRIP_[A-Z_]+", prose(page))}
-    assert named == read
+    assert named - {"ROUNDTRIP_URL"} == read  # That one is the bots' own.
 
 
 def test_a_tool_in_a_table_of_tools_is_there() -> None:
