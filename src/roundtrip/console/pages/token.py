@@ -145,6 +145,7 @@ async def _show_checked(visit: Visit) -> Response:
         risks=list_risks(check, card, holders.held if holders else None, stored),
         is_tradable=is_tradable(verdict.code),
         has_pool=has_pool(verdict.code),
+        is_traded=stored.is_traded,
         facts=select_facts(facts, verdict.level, verdict.code),
         check=check,
         card=card,

@@ -11,6 +11,7 @@ from roundtrip.domain.market.exposure import INSIDERS_MINDED_BPS, LeavingLiquidi
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.store.boards.moving import put_insiders, read_exposures
+from roundtrip.store.boards.price_candles import is_traded
 from roundtrip.store.server.connections import DATABASE_FAULTS
 
 from .schema import TokenHolders
@@ -21,10 +22,11 @@ log = structlog.get_logger(__name__)
 
 class StoredRisk(msgspec.Struct, frozen=True, rename="camel"):
     """What was read lately; None: not known. ``insiders_bps``: what insiders held. ``leaving``: what of the
-    liquidity can be withdrawn."""
+    liquidity can be withdrawn. ``is_traded``: the index has a trade of it."""
 
     insiders_bps: int | None = None
     leaving: LeavingLiquidity | None = None
+    is_traded: bool = False
 
 
 async def stored_risk(ctx: Context, params: TokenParams) -> UseCaseAnswer[StoredRisk]:
@@ -34,12 +36,13 @@ async def stored_risk(ctx: Context, params: TokenParams) -> UseCaseAnswer[Stored
     try:
         async with ctx.pool.acquire(timeout=_WAIT_S) as connection:
             exposure = (await read_exposures(connection, [token]))[token]
+            traded = await is_traded(connection, token)
     except DATABASE_FAULTS as error:
         raise ServiceFull(
             "busy", "What is stored of this token cannot be read now; retry in 5 s.", 5
         ) from error
     now_s = ctx.now_s()
-    return UseCaseAnswer(StoredRisk(exposure.insiders(now_s), exposure.liquidity(now_s)))
+    return UseCaseAnswer(StoredRisk(exposure.insiders(now_s), exposure.liquidity(now_s), traded))
 
 
 async def keep_insiders(ctx: Context, held: TokenHolders) -> None:

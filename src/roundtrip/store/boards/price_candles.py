@@ -13,7 +13,7 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.boards.reference_pools import most_used, own_pools
 from roundtrip.store.server import partitions
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_value
 from roundtrip.venues.base import Contracts
 
 MAX_POOLS = 2
@@ -227,6 +227,18 @@ async def newest_trades(connection: Connection, pool_ids: Sequence[int], limit: 
     return await fetch(connection, NewestTrade, _TRADES, list(pool_ids), limit)
 
 
+async def is_traded(connection: Connection, token: Address) -> bool:
+    """Whether the index has a trade of the token."""
+    return await fetch_value(connection, bool, _IS_TRADED, as_bytes(token))
+
+
+# By a position: trades are in one table a day.
+_IS_TRADED = """
+SELECT EXISTS (
+    SELECT FROM facts.address AS token CROSS JOIN LATERAL facts.positions_in(token.id, 1)
+    WHERE token.address = $1
+)
+"""
 _WITHIN_S = 600
 """The launch window is shorter than this on every chain. It bounds the days of trades that are read."""
 
