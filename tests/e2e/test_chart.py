@@ -64,7 +64,8 @@ window.shifted = 0; window.moved = [];
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) if (!entry.hadRecentInput) {
     window.shifted += entry.value;
-    window.moved.push([entry.value, ...entry.sources.map(({ node }) => node?.textContent?.trim().slice(0, 30))]);
+    const texts = entry.sources.map(({ node }) => node?.textContent?.trim().slice(0, 30));
+    window.moved.push([entry.value, ...texts]);
   }
 }).observe({ type: "layout-shift", buffered: true });
 """

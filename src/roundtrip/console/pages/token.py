@@ -109,7 +109,6 @@ async def show_token(visit: Visit) -> Response:
 
 async def _show_checked(visit: Visit) -> Response:
     params = read_check_params(visit)
-    amount = params.amount
     is_usual = params.probe_wei() is None
     row = find_check(params)
     if visit.is_piece():
@@ -130,9 +129,9 @@ async def _show_checked(visit: Visit) -> Response:
         read_watched(visit, address),
         read_risk(visit, address),
     )
-    size = {} if is_usual else {"amount": amount}
-    query = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
-    query = f"?{query}" if query else ""
+    size = {} if is_usual else {"amount": params.amount}
+    written = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
+    query = f"?{written}" if written else ""
     ctx = visit.console.dispatch.ctx
     liquidity = _find_shared(visit, _LIQUIDITY, address)
     says_liquidity = params.asks_deep() and is_usual
@@ -149,10 +148,10 @@ async def _show_checked(visit: Visit) -> Response:
         facts=select_facts(facts, verdict.level, verdict.code),
         check=check,
         card=card,
-        amount=amount,
+        amount=params.amount,
         is_usual=is_usual,
         back=amount_back(check, card),
-        smaller=find_smaller(card, amount),
+        smaller=find_smaller(card, params.amount),
         knows_liquidity=says_liquidity or liquidity is not None or stored.leaving is not None,
         loss_colour=rate_loss,
         query=query,
