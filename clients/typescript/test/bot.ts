@@ -19,7 +19,8 @@ async function send(trade: PreparedTrade, asked: string): Promise<void> {
   writeFileSync("trade.json", JSON.stringify(trade));
   const wanted = ["--from", account.address, "--token", token, "--side", trade.side, "--amount", asked];
   const proof = spawnSync("roundtrip-verify", ["trade.json", "--network", CONTRACTS, ...wanted], { encoding: "utf8" });
-  if (trade.refused || proof.status !== 0) throw new Error(`${trade.verdict.text}\n${proof.stdout}`);
+  if (trade.refused) throw new Error(trade.verdict.text);
+  if (proof.status !== 0) throw new Error(`not proven: ${proof.error?.message ?? proof.stdout}`);
   for (const { to, data, value, gas, does } of trade.steps) {
     const step = { to: to as `0x${string}`, data: data as `0x${string}`, value: BigInt(value), gas: BigInt(gas) };
     const { status } = await wallet.waitForTransactionReceipt({ hash: await wallet.sendTransaction(step) });
@@ -27,11 +28,12 @@ async function send(trade: PreparedTrade, asked: string): Promise<void> {
   }
 }
 
-const isOk = async () => (await client.check(token, { amount })).verdict.level === "ok";
-if (!(await isOk())) throw new Error("not ok: not bought");
+const check = async () => (await client.check(token, { amount })).verdict;
+const { level, text } = await check();
+if (level !== "ok") throw new Error(`not bought: ${text}`);
 await send(await client.prepareBuy({ token, from: account.address, amount }), amount);
 console.log("bought", token);
-for (const until = Date.now() + Number(seconds) * 1000; Date.now() < until && (await isOk()); )
+for (const until = Date.now() + Number(seconds) * 1000; Date.now() < until && (await check()).level === "ok"; )
   await new Promise((wake) => setTimeout(wake, 30_000));
 await send(await client.prepareSell({ token, from: account.address, amount: "all" }), "all");
 console.log("sold", token);

@@ -44,7 +44,9 @@ def _read_network(path: str) -> "Network":
     try:
         network: Network = networks.network_from(Path(path))
         return network
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 

@@ -1,6 +1,7 @@
 """The commands that work over a node alone, and whose exit code is a verdict."""
 
 import argparse
+import os
 import signal
 import sys
 import traceback
@@ -54,6 +55,9 @@ def run(name: str, arguments: list[str]) -> int:
     except RoundtripError as error:
         print(f"roundtrip: {error.message}", file=sys.stderr)
         return USAGE if error.code.startswith("bad_") else EXIT_CODES["unknown"]
+    except BrokenPipeError:
+        # Who read the output, such as head, has enough. What is left is not written at the exit, either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CannotRun, OSError) as error:
         print(f"roundtrip: {error}", file=sys.stderr)
     except Exception:

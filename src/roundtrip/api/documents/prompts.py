@@ -56,15 +56,13 @@ _RULES = (
 )
 
 
-def _untried_text(token: str, amount: str | None, indent: str) -> str:
-    """What an ok of check_token does not cover, and which URL tries it. ``amount``: eth; None: not planned
+def _untried_text(amount: str | None, indent: str) -> str:
+    """What an ok of check_token does not cover, and which call tries it. ``amount``: eth; None: not planned
     yet. ``indent``: of its lines after the first."""
-    size = "" if amount is None else f"&amount={amount}"
+    size = "" if amount is None else f', amount "{amount}" (0.001 to 10)'
     lines = (
-        "An ok does not include sells of real holders, nor what the owner can call: check_token",
-        f"tries neither. If you can read URLs, read /v1/check/{token}?deep=1{size}",
-        "on this server (amount: 0.001 to 10 eth), and go by the worse of the two verdicts. If you",
-        "cannot, report that holders' sells and owner calls were not tried, and give the person the URL.",
+        "An ok does not include sells of real holders, nor what the owner can call. Call check_token",
+        f"again with deep true{size}, and go by the worse of the two verdicts.",
     )
     return f"\n{indent}".join(lines)
 
@@ -80,11 +78,11 @@ def _write_check(given: Mapping[str, str]) -> str:
    - danger or unknown: stop. Say that it must not be bought, and quote verdict.text. With
      unknown nothing was proven: it is a no.
    - warn: quote verdict.text, and go on only if the person wants to.
-   - ok: go on. {_untried_text(token, amount, " " * 5)}
+   - ok: go on. {_untried_text(amount, " " * 5)}
 2. Call token_holders with the same address. If status is reading, call it again in half a
    minute, at most three times. Report what the ten biggest hold, bundles of the launch, and
    what the deployer did. If something is not known, say so.
-3. check_token spends 0.1 eth. {size}
+3. Without amount, check_token spends 0.1 eth. {size}
 4. Report the verdict with its time (checkedAt), trade.roundTripLossBps (hundredths of a
    percent), every flag, and what is not known. The verdict holds for that moment only.
 
@@ -98,7 +96,7 @@ def _write_trade(given: Mapping[str, str]) -> str:
     if side == "buy":
         unit, asset = "eth", " --asset eth"
         level = "Stop if verdict.level is danger or unknown. If it is warn, quote verdict.text and ask."
-        level += f"\n   {_untried_text(token, amount, ' ' * 3)}"
+        level += f"\n   {_untried_text(amount, ' ' * 3)}"
     else:
         # prepare_sell refuses nothing for its verdict: who holds a trap must be able to try to get out.
         unit, asset = "whole tokens", ""

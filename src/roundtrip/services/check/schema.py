@@ -31,8 +31,7 @@ class CheckParams(TokenParams, frozen=True, forbid_unknown_fields=True):
     amount: Annotated[
         str,
         msgspec.Meta(
-            description="Eth to buy for, 0.001 to 10.",
-            extra_json_schema={"pattern": AMOUNT_PATTERN},
+            description="Eth to buy for, 0.001 to 10.", extra_json_schema={"pattern": AMOUNT_PATTERN}
         ),
     ] = "0.1"
 

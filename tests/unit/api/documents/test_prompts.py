@@ -54,15 +54,14 @@ def test_a_trap_may_be_sold_and_not_bought() -> None:
 def test_a_prompt_says_what_an_ok_leaves_out(prompt: AgentPrompt) -> None:
     text = prompt.text(given(prompt))
     assert "An ok does not include sells of real holders, nor what the owner can call" in text
-    assert "report that holders' sells and owner calls were not tried" in text
-    assert f"/v1/check/{TOKEN}?deep=1&amount=0.25\n" in text
+    assert 'again with deep true, amount "0.25" (0.001 to 10),' in text
     (deep,) = (row for row in OPERATIONS if row.name == "check_token")
     assert deep.path == "/v1/check/{address}"
     assert {"deep", "amount"} <= set(deep.query)
 
 
 def test_a_check_of_no_planned_size_names_none() -> None:
-    assert f"/v1/check/{TOKEN}?deep=1\n" in CHECK.text({"token": TOKEN})
+    assert "again with deep true, and go by" in CHECK.text({"token": TOKEN})
 
 
 def test_what_is_optional_may_be_left_out_or_empty() -> None:
