@@ -10,7 +10,10 @@ BY_TWO := -n 2 --dist worksteal
 PIP = $(if $(shell command -v uv),UV_PYTHON_DOWNLOADS=never uv pip install$(QUIET),$(BIN)/python -m pip install --disable-pip-version-check$(QUIET))
 QUIET = $(shell test -t 2 || echo ' -q')
 # Where there is no npm, the one of a Python package.
-NPM := $(if $(shell command -v npm),npm,$(BIN)/npm)
+NPM := $(if $(shell command -v npm),npm,$(CURDIR)/$(BIN)/npm)
+CI_ONCE = $(NPM) ci --ignore-scripts --no-audit --no-fund --engine-strict=false --loglevel=error
+# Once more, where the registry or the network failed.
+NPM_CI = { $(CI_ONCE) >/dev/null || { sleep 5; $(CI_ONCE) >/dev/null; }; }
 export PATH := $(PATH):$(CURDIR)/$(BIN)
 # Compiled modules are kept, whatever the environment says: without them each run compiles all tests again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -147,7 +150,7 @@ $(VENV)/.npm: $(VENV)/.runs requirements-npm.lock
 
 node_modules/.installed: package-lock.json $(if $(filter npm,$(NPM)),,$(VENV)/.npm)
 	@echo "installing the local chain's node, 68 MB"
-	@begun=$$(date +%s); $(NPM) ci --ignore-scripts --no-audit --no-fund --silent && echo "  $$(($$(date +%s) - begun)) s"
+	@begun=$$(date +%s); $(NPM_CI) && echo "  $$(($$(date +%s) - begun)) s"
 	@touch $@
 
 # A real geth, for tests. Without Go or the network it is missing, and they go without it.
@@ -160,22 +163,22 @@ var/geth: tests/support/geth.version
 
 tests/conformance/node_modules/.installed: tests/conformance/package-lock.json
 	@echo "installing the protocol's conformance suite, and the Node it needs"
-	@cd tests/conformance && npm ci --ignore-scripts --no-audit --no-fund --silent --engine-strict=false
+	@cd tests/conformance && $(NPM_CI)
 	@touch $@
 
 tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
 	@echo "installing the accessibility checker"
-	@cd tests/e2e && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@cd tests/e2e && $(NPM_CI)
 	@touch $@
 
 bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json
 	@echo "installing Ponder, to measure beside it"
-	@cd bench/peers/ponder && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@cd bench/peers/ponder && $(NPM_CI)
 	@touch $@
 
 bench/peers/lighthouse/node_modules/.installed: bench/peers/lighthouse/package-lock.json
 	@echo "installing Lighthouse, and the Node it needs"
-	@cd bench/peers/lighthouse && npm ci --ignore-scripts --no-audit --no-fund --silent --engine-strict=false
+	@cd bench/peers/lighthouse && $(NPM_CI)
 	@touch $@
 
 clients/python/.venv/.installed: clients/python/generator.lock
@@ -186,7 +189,7 @@ clients/python/.venv/.installed: clients/python/generator.lock
 
 clients/typescript/node_modules/.installed: clients/typescript/package-lock.json
 	@echo "installing what builds the TypeScript client"
-	@cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@cd clients/typescript && $(NPM_CI)
 	@touch $@
 
 clients/typescript/dist/.built: clients/typescript/node_modules/.installed $(wildcard clients/typescript/*.json clients/typescript/src/*.ts clients/typescript/test/*.ts)
