@@ -123,7 +123,7 @@ async def test_a_posted_body_that_says_a_thing_twice_is_read_once(base_url: str,
 
 
 async def test_an_unknown_argument_is_refused(base_url: str, built: Built) -> None:
-    arguments = {"address": built.tokens["plain"], "amount": "1"}
+    arguments = {"address": built.tokens["plain"], "chain": "1"}
     came = await DOORS["bare mcp"](base_url, operation("check_token"), arguments)
     assert came.code in ("bad_address", "bad_input")
 

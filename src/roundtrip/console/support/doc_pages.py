@@ -15,9 +15,9 @@ from markdown_it.utils import EnvType, OptionsDict
 _REFERENCE = {"api.md": "/docs"}
 """Pages that are shown elsewhere: this one is the same table as the reference."""
 _READERS = (
-    "first-minutes.md", "agents.md", "clients.md", "checks.md", "verdicts.md", "trade.md", "holders.md",
-    "liquidity.md", "boards.md", "rules.md", "alerts.md", "keys.md", "limits.md", "bag.md", "practice.md",
-    "marks.md", "scorecard.md", "verify.md", "terminal.md", "glossary.md", "security.md",
+    "first-minutes.md", "meaning.md", "agents.md", "clients.md", "checks.md", "verdicts.md", "trade.md",
+    "holders.md", "liquidity.md", "boards.md", "rules.md", "alerts.md", "keys.md", "limits.md", "bag.md",
+    "practice.md", "marks.md", "scorecard.md", "verify.md", "terminal.md", "glossary.md", "security.md",
 )  # fmt: skip
 """Pages for users, in order of use; the others are for operators and developers."""
 _ABSOLUTE = re.compile(r"https?://|#")
