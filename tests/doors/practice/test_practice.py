@@ -103,7 +103,7 @@ async def test_every_tool_answers_as_it_declares(me: Caller, built: Built) -> No
     assert await sides(me) == ["buy", "sell", "buy"]
     for name in ("practice_account", "practice_trades"):
         assert (await over_mcp_client(me.url, operation(name), {}, me.key)).answer == await me.ask(name)
-    for arguments in ({"percent": 0}, {"percent": 101}, {"percent": "5"}, {"amount": "all"}):
+    for arguments in ({"percent": 0}, {"percent": 101}, {"percent": "five"}, {"amount": "all"}):
         assert (await me.came("practice_sell", token=token, **arguments)).code == "bad_input"
     for eth in (0.1, "-1", "", "1e-1", "0.1 ", None):
         assert (await me.came("practice_buy", token=token, eth=eth)).code == "bad_input"

@@ -203,7 +203,7 @@ class Told:
             os.kill(os.getpid(), signal.SIGUSR1)
             print("told", flush=True)
 sys.meta_path.insert(0, Told())
-sys.argv = ["roundtrip", "--help"]
+sys.argv = ["roundtrip", "keys", "--help"]
 if how == "module":
     runpy.run_module("roundtrip", run_name="__main__")
 else:
