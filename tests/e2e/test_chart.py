@@ -59,34 +59,6 @@ async def test_without_scripts_there_is_a_line_and_a_table(
         await expect(chart.get_by_role("row").nth(1)).to_be_visible()
 
 
-_COUNT_SHIFTS = """
-window.shifted = 0; window.moved = [];
-new PerformanceObserver((list) => {
-  for (const entry of list.getEntries()) if (!entry.hadRecentInput) {
-    window.shifted += entry.value;
-    const texts = entry.sources.map(({ node }) => node?.textContent?.trim().slice(0, 30));
-    window.moved.push([entry.value, ...texts]);
-  }
-}).observe({ type: "layout-shift", buffered: true });
-"""
-
-
-async def test_on_a_phone_nothing_jumps_while_a_reader_scrolls_to_the_end(
-    browser: Browser, ground: BrowserGround
-) -> None:
-    """The sum of all layout shifts. Pieces that come late have a place as high as they are."""
-    for token in (ground.fair, ground.trap):
-        async with visiting(browser, ground.url, PHONE) as reader:
-            page = reader.page
-            await page.add_init_script(_COUNT_SHIFTS)
-            await reader.open(f"/token/{token}")
-            while await page.evaluate("scrollY + innerHeight < document.documentElement.scrollHeight - 1"):
-                await page.evaluate("scrollBy(0, 300)")
-                await reader.settled()
-            await reader.settled()
-            assert await page.evaluate("window.shifted") <= 0.1, await page.evaluate("window.moved")
-
-
 async def test_on_a_phone_two_fingers_zoom_the_chart_and_one_moves_it(
     browser: Browser, ground: BrowserGround
 ) -> None:
