@@ -6,7 +6,6 @@ import contextlib
 import gc
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.pasted import find_only_word
@@ -25,11 +24,8 @@ _GC_THRESHOLD = 100_000
 """Imports make many objects that stay: the collector would walk them again and again."""
 
 
-class WrongLine(NamedTuple):
-    """A line of standard input that names no token, and why."""
-
-    text: str
-    fault: CallerFault
+WrongLine = tuple[str, CallerFault]
+"""A line of standard input that names no token, and why."""
 
 
 def run_check(given: argparse.Namespace) -> int:
@@ -61,7 +57,7 @@ def _read_addresses(given: list[str], chain_id: int) -> Iterator[Address | Wrong
             try:
                 yield _read_address(text, chain_id)
             except CallerFault as fault:
-                yield WrongLine(text[:80], fault)
+                yield text[:80], fault
 
 
 def _read_address(text: str, chain_id: int) -> Address:
@@ -101,7 +97,7 @@ class CheckRun:
                 with self._output.showing_progress():
                     for token, check in zip(self._tokens, checks, strict=True):
                         outcome = await check
-                        self._output.show(token if isinstance(token, str) else token.text, outcome)
+                        self._output.show(token if isinstance(token, str) else token[0], outcome)
                         levels.append(level_of(outcome))
             finally:
                 for check in checks:
@@ -125,14 +121,14 @@ class CheckRun:
             outcome = await self._check(token)
             levels[token] = level_of(outcome)
             if (found := finding_of(outcome)) != shown:
-                self._output.show(token if isinstance(token, str) else token.text, outcome)
+                self._output.show(token if isinstance(token, str) else token[0], outcome)
                 shown = found
             await asyncio.sleep(_AGAIN_S)
 
     async def _check(self, token: Address | WrongLine) -> Outcome:
         """The check, or why there is none. Raises CallerFault."""
-        if isinstance(token, WrongLine):
-            return token.fault
+        if isinstance(token, tuple):
+            return token[1]
         async with self._places:
             try:
                 return await self._checker.check_with_card(

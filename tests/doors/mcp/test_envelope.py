@@ -9,7 +9,7 @@ import pytest
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
 from roundtrip.api.operations.catalog import tools
-from roundtrip.api.server.responses import MAX_BRACKETS
+from roundtrip.api.request.param_errors import MAX_BRACKETS
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.world import Built

@@ -232,6 +232,18 @@ async def test_what_a_model_puts_in_quotes_is_read(
         assert result["isError"] is False, result
 
 
+async def test_escapes_hide_no_nesting_from_the_limit(base_url: str, session: aiohttp.ClientSession) -> None:
+    """Deeper than a recursive parser bears; the body itself has few brackets."""
+    quoted = '{"calls":' + "[" * 900 + "]" * 900 + ',"more":[' + "[]," * 900 + "[]]}"
+    hidden = quoted.replace("{", "\\u007b").replace("[", "\\u005b").replace('"', '\\"')
+    body = json.dumps(call("check_token", "HERE")).replace("HERE", hidden).encode()
+    headers = {"content-type": "application/json"}
+    async with session.post(f"{base_url}/mcp", data=body, headers=headers) as response:
+        result = (await response.json())["result"]
+    assert result["isError"] is True
+    assert "arguments must be an object" in result["content"][0]["text"]
+
+
 async def test_an_unknown_version_of_the_protocol_gets_the_known_ones(
     base_url: str, session: aiohttp.ClientSession
 ) -> None:

@@ -40,13 +40,12 @@ from roundtrip.api.request.callers import (
 )
 from roundtrip.api.request.idempotency import shown_idempotency_keys
 from roundtrip.api.request.min_block import shown_min_blocks
-from roundtrip.api.request.param_errors import describe_repeated_query
+from roundtrip.api.request.param_errors import MAX_BRACKETS, describe_repeated_query
 from roundtrip.api.server.drain import DRAINS, ENDING, READY, EndlessAnswers
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.responses import (
     CORS,
     HSTS,
-    MAX_BRACKETS,
     WORTH_COMPRESSING_BYTES,
     BodyUnread,
     Document,

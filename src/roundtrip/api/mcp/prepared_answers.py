@@ -21,7 +21,8 @@ import msgspec
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from starlette.types import Message, Send
 
-from roundtrip.api.server.responses import MAX_BRACKETS, NO_STORE, accepts_json
+from roundtrip.api.request.param_errors import MAX_BRACKETS
+from roundtrip.api.server.responses import NO_STORE, accepts_json
 
 METHODS = frozenset(
     {"initialize", "ping", "prompts/get", "prompts/list", "server/discover", "tools/call", "tools/list"}

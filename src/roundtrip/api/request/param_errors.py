@@ -23,6 +23,8 @@ from roundtrip.services.support.answer_fields import EXAMPLE_ADDRESS
 
 EXAMPLE_HASH = "0x" + "00112233445566778899aabbccddeeff" * 2
 
+MAX_BRACKETS = 1000
+"""More than any request needs; keeps recursive JSON parsers far from the end of their stack."""
 _MAX_NAME = 40
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*?)`(?: - at `\$\.?(.*)`)?", re.S)
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
@@ -254,8 +256,11 @@ def _read_quoted(value: object, schema: Mapping[str, Any]) -> object:
 
 def read_json_text(value: object) -> object:
     """What a text holds as JSON; the value itself where it is no such text."""
+    # Of a body the brackets were counted before its escapes were read: \u007b hides one.
+    if not isinstance(value, str) or value.count("[") + value.count("{") > MAX_BRACKETS:
+        return value
     try:
-        return msgspec.json.decode(value) if isinstance(value, str) else value
+        return msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):
         return value
 

@@ -28,8 +28,6 @@ NO_STORE = (b"cache-control", b"no-store")
 """A header of every answer that is not a document: it is soon outdated, and may be private to its caller."""
 HSTS = (b"strict-transport-security", b"max-age=31536000")
 """One year, without includeSubDomains: other hosts of the domain are not this service's to decide on."""
-MAX_BRACKETS = 1000
-"""More than any request needs; keeps recursive JSON parsers far from the end of their stack."""
 WORTH_COMPRESSING_BYTES = 1024
 """Larger answers, pages and documents are compressed for clients that accept it."""
 _IN_THREAD_BYTES = 64 * 1024
