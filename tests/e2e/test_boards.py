@@ -136,7 +136,7 @@ async def test_the_search_suggests_what_begins_so(newcomer: Visitor, ground: Bro
     await page.keyboard.type(token["symbol"][:3].lower())
     found = page.locator(f'.suggestions a[href="/token/{ground.fair}"]')
     await expect(found).to_be_visible()
-    await expect(found.locator(".pill")).to_be_visible()
+    await expect(found.locator(".chip")).to_be_visible()
     await page.keyboard.press("ArrowDown")
     await expect(page.locator(".suggestions a").first).to_be_focused()
     await page.keyboard.press("Escape")

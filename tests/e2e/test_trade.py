@@ -93,7 +93,7 @@ async def test_from_the_board_over_the_token_to_a_buy_and_a_sell(
     await page.get_by_role("button", name="Buy with Sending wallet").click()
     await expect(page.locator("#came")).to_be_visible(timeout=WAIT_MS)
     await expect(page.locator("#came [data-against]")).to_contain_text("promised")
-    await expect(page.locator("#came")).not_to_have_class("told fault")
+    await expect(page.locator("#came")).not_to_have_class("notice t-ok t-danger")
     await expect(page.locator("#senders")).to_be_hidden()
     assert [int(call["value"], 16) for call in sent] == [AMOUNT_WEI]
     await page.evaluate(AXE.read_text())
@@ -166,14 +166,14 @@ async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: BrowserGrou
     page, token = newcomer.page, ground.built.tokens["plain"]
     data = "0x095ea7b3" + ground.built.contracts["permit2"][2:].lower().rjust(64, "0") + MAX
     await newcomer.open(f"/simulate?from={trader}")
-    await page.get_by_label("Or up to six calls").fill(
+    await page.get_by_label("What you are about to sign").fill(
         json.dumps({"from": trader, "to": token, "input": data, "gas": "0x30d40"})
     )
     await newcomer.send("Simulate")
-    await expect(page.locator("#result + .level-ok .level")).to_have_text("Allows everything")
+    await expect(page.locator("#result + .t-ok .word")).to_have_text("Allows everything")
     await expect(page.locator(".changes").first).to_contain_text("everything, now and later")
     await expect(page.locator(".changes").first).to_contain_text("PLAIN")
-    await page.get_by_label("Or up to six calls").fill("[1]")
+    await page.get_by_label("What you are about to sign").fill("[1]")
     newcomer.expected.append("status of 400")
     await newcomer.send("Simulate")
     await expect(page.locator(".fault")).to_contain_text("The calls must be a JSON list")

@@ -70,7 +70,7 @@ async def test_who_watches_a_token_is_told_that_it_stopped_selling(
     await until_unsellable(ground.url, owned.address)
     await wait_for_a_hit(member, "You watch", GUARD_S)
     row = page.get_by_role("listitem").filter(has_text="You watch").first
-    await expect(row.locator(".pill")).to_have_text("Honeypot: you cannot sell")
+    await expect(row.locator(".chip")).to_have_text("Honeypot: you cannot sell")
     await page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     await page.evaluate(AXE.read_text())
     assert await violations(member) == []

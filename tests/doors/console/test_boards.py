@@ -48,5 +48,5 @@ async def test_each_curve_shows_a_verdict_or_that_it_is_checked(house: ConsoleHo
     rows = re.findall(r"<tr data-row=.*?</tr>", page, re.S)
     assert rows
     for row in rows:
-        assert ("being checked" in row) != ("pill level-" in row)
+        assert ("being checked" in row) != ("chip t-" in row)
         assert row.count('class="row-link"') == 1

@@ -57,7 +57,7 @@ async def test_a_reload_of_a_form_does_not_trade_twice(me: Account, built: Built
     first = await me.do("practice_buy", **buy)
     again = await me.do("practice_buy", **buy)
     assert (first[0], again[0]) == (200, 200)
-    rows = [re.findall('<div class="told" role="status">(.*?)</div>', page)[0] for _, page in (first, again)]
+    rows = [re.findall('<div class="notice t-ok" role="status">(.*?)</div>', page)[0] for _, page in (first, again)]
     assert rows[0] == rows[1]
     assert await sides(me) == ["buy"]
     sell = {"once": await once(me, 1), "token": built.tokens["plain"], "percent": "50"}
@@ -72,12 +72,12 @@ async def test_a_link_fills_the_token_in_and_a_bought_trap_is_no_success(me: Acc
     trap = built.tokens["blacklist_after_buy"]
     assert f'value="{trap}"' in await me.get(f"/account/practice?token={trap}")
     _, fair = await me.do("practice_buy", once=await once(me), token=built.tokens["plain"], eth="0.1")
-    assert 'class="told" role="status"' in fair
+    assert 'class="notice t-ok" role="status"' in fair
     _, page = await me.do("practice_buy", once=await once(me), token=trap, eth="0.1")
-    assert 'class="told told-danger" role="status"' in page
+    assert 'class="notice t-danger" role="status"' in page
     # It is worth nothing, and the button that sells is that of the other token alone.
-    assert re.search('data-label="Worth if sold now, eth">0 <span class="pill level-danger">', page)
-    assert 'If you sold all now: <strong class="loss">' in page
+    assert re.search('data-label="Worth if sold now, eth">0 <span class="chip t-danger">', page)
+    assert 'If you sold all now: <strong class="t-danger">' in page
     assert len(re.findall('<button type="submit">Sell<', page)) == 1
     assert f'Try to sell, then write it off<span class="hidden"> for {trap}</span>' in page
 
@@ -135,7 +135,7 @@ async def closed(me: Account, *profits_wei: int) -> None:
 
 
 def points(page: str) -> list[str]:
-    (figure,) = re.findall('<figure class="profit small-chart">(.*?)</figure>', page, re.DOTALL)
+    (figure,) = re.findall('<figure class="profit">(.*?)</figure>', page, re.DOTALL)
     return re.findall('data-value="([^"]+)"', figure)
 
 

@@ -23,12 +23,12 @@ async def test_the_colour_is_the_answers_level_and_pasted_calls_run_whole(
         ):  # fmt: skip
             pasted = json.dumps([{"from": WALLET, "to": token, "input": data}])
             status, page, _ = await house.post("/simulate", {"from": WALLET, "calls": pasted, "fund": "1"})
-            shown = re.search(r'class="card (level-\w+)"><p class="level">([^<]+)<', page)
+            shown = re.search(r'class="verdict-md t-(\w+)"><p class="word"><svg.*?</svg> ([^<]+)<', page)
             found[name] = status, shown and shown.groups()
     assert found == {
-        "a stranger": (200, ("level-warn", "Allows everything")),
-        "Permit2": (200, ("level-ok", "Allows everything")),
-        "nobody": (200, ("level-warn", "It would fail")),
+        "a stranger": (200, ("warn", "Allows everything")),
+        "Permit2": (200, ("ok", "Allows everything")),
+        "nobody": (200, ("warn", "It would fail")),
     }
 
 

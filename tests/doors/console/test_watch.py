@@ -114,7 +114,7 @@ class Replay:
 
 
 def drawn(page: str) -> list[int]:
-    (figure,) = re.findall('<figure class="profit small-chart">(.*?)</figure>', page, re.DOTALL)
+    (figure,) = re.findall('<figure class="profit">(.*?)</figure>', page, re.DOTALL)
     return [int(one) for one in re.findall(r"</time></th><td>([\d,]+)</td>", figure)]
 
 
@@ -205,7 +205,7 @@ async def test_a_rule_is_paused_and_goes_on(me: Account) -> None:
     assert (await other.do("pause_rule", id=number))[0] == 400
     for tool, is_paused in (("pause_rule", True), ("resume_rule", False)):
         status, page = await me.do(tool, id=number)
-        assert (status, '<span class="level">paused</span>' in page) == (200, is_paused)
+        assert (status, '<span class="chip t-unknown">paused</span>' in page) == (200, is_paused)
         assert (await me.do(tool, id=number))[0] == 400
 
 

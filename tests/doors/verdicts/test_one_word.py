@@ -76,7 +76,7 @@ async def test_a_token_has_one_word_and_one_colour(
         verdict = (await response.json())["verdict"]
     code, level = verdict["code"], verdict["level"]
     word = level_word(level, code)
-    hero = re.search(r'card hero level-(\w+)".*?<strong>(.*?)</strong>', page, re.DOTALL)
+    hero = re.search(r'class="hero t-(\w+)".*?<strong>(.*?)</strong>', page, re.DOTALL)
     found = {"token page": hero.groups() if hero else None}
     async with indexed.pool.acquire() as connection:
         state = (await read_states(connection, [token], indexed.now_s()))[token].verdict

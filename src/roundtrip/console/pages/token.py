@@ -80,6 +80,8 @@ NOTHING_STORED = StoredRisk()
 _AFTER = "hx-trigger-after-settle"
 """The header that makes htmx raise an event when a piece is shown: then ``know_piece.html`` loads again, with
 what that piece has read."""
+_SIZED = "sized"
+"""The element of the verdict at a size, which a check at another size replaces."""
 _HOLDERS_S = 0.25
 """How long the page waits for its holders: it may show the verdict that much later."""
 _AWAY, _AGAIN_S, _MAX_EARLIER = ("upstream", "busy"), 10, 3
@@ -102,16 +104,27 @@ async def show_token(visit: Visit) -> Response:
     try:
         return await _show_checked(visit)
     except RoundtripError as fault:
+        if visit.is_piece_for(_SIZED) and fault.code != "rate_limited":
+            return _show_size_fault(visit, fault)
         if visit.is_piece() or fault.code not in _AWAY:
             raise
         return await _show_unchecked(visit, fault)
+
+
+def _show_size_fault(visit: Visit, fault: RoundtripError) -> Response:
+    """Why another size was not checked: beside its field, in place of the verdict."""
+    response = visit.show("fault_piece.html", error=fault)
+    response.headers["hx-retarget"], response.headers["hx-reswap"] = "#size-fault", "innerHTML"
+    response.headers["hx-push-url"] = "false"
+    return response
 
 
 async def _show_checked(visit: Visit) -> Response:
     params = read_check_params(visit)
     is_usual = params.probe_wei() is None
     row = find_check(params)
-    if visit.is_piece():
+    is_sized = visit.is_piece_for(_SIZED)
+    if visit.is_piece() and not is_sized:
         # A piece belongs to a page whose check was counted, and shows that check as long as it is shared.
         if _find_shared(visit, row, params.shared_as()) is None:
             return Response(status_code=204)
@@ -138,7 +151,8 @@ async def _show_checked(visit: Visit) -> Response:
     verdict = check.verdict
     facts = list_facts(check, card, holders, liquidity, says_liquidity, stored)
     return visit.show(
-        "know_piece.html" if visit.is_piece() else "token.html",
+        "sized_piece.html" if is_sized else "know_piece.html" if visit.is_piece() else "token.html",
+        is_sized=is_sized,
         word=level_word(verdict.level, verdict.code),
         colour=verdict.level,
         risks=list_risks(check, card, holders.held if holders else None, stored),

@@ -12,12 +12,17 @@ from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import find_operation
 from roundtrip.api.request.param_errors import quote_name
+from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.pasted import find_only_word
+from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.verdicts.risks import find_insider_warning
 from roundtrip.domain.verdicts.words import level_word, simulation_word
+from roundtrip.services.lookup.explain import ExplainParams
 from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, PrepareSellParams
+from roundtrip.services.trade.sent_call import read_sent_call
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
 
@@ -30,6 +35,8 @@ else:
 
 _BUY = find_operation("prepare_buy", PrepareBuyParams, PreparedTrade)
 _SELL = find_operation("prepare_sell", PrepareSellParams, PreparedTrade)
+_SENT_CALL = page_operation(read_sent_call, counts="never", bad_params="bad_address")
+_HASH_LENGTH = 66
 _SIMULATE = find_operation("simulate_transaction", SimulateParams, Simulation)
 _WITHOUT_FORM = ("bad_key", "internal")
 """Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
@@ -119,8 +126,19 @@ async def show_trade(visit: Visit) -> Response:
         insiders=insiders,
         report=_verify(visit, body, form),
         contracts=contracts,
+        eth_usd=read_eth_usd(visit),
         fault=None,
     )
+
+
+def read_eth_usd(visit: Visit) -> float | None:
+    """Dollars for one eth; None: not known now."""
+    ctx = visit.console.dispatch.ctx
+    try:
+        price = usd_per_eth(ctx.heads.current().market, ctx.policy)
+    except RoundtripError:
+        return None
+    return None if price is None else float(price)
 
 
 def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = None) -> Response:
@@ -145,18 +163,25 @@ def _verify(visit: Visit, trade: bytes, form: TradeForm) -> "verify.Report | Non
 
 
 async def show_simulate(visit: Visit) -> Response:
-    """GET /simulate: the form, filled from the address where that names calls."""
-    return visit.show("simulate.html", form=visit.query, answer=None, fault=None)
+    """GET /simulate: the form, filled from the address where that names calls, or a sent transaction."""
+    form: Mapping[str, str] = visit.query
+    try:
+        form = await _fill_in(visit, form, find_hash(visit.query.get("tx", "")))
+    except RoundtripError as fault:
+        return visit.show("simulate.html", fault.status, form=form, answer=None, fault=fault)
+    return visit.show("simulate.html", form=form, answer=None, fault=None)
 
 
 async def simulate(visit: Visit) -> Response:
     """POST /simulate: what the calls would do."""
+    form: Mapping[str, str] = visit.form
     try:
-        answer = await visit.ask(_SIMULATE, read_calls(visit.form))
+        form = await _fill_in(visit, form, find_hash(form.get("calls", "")))
+        answer = await visit.ask(_SIMULATE, read_calls(form))
     except RoundtripError as fault:
         if fault.code in _WITHOUT_FORM:
             raise
-        return visit.show("simulate.html", fault.status, form=visit.form, answer=None, fault=fault)
+        return visit.show("simulate.html", fault.status, form=form, answer=None, fault=fault)
     word = simulation_word(
         answer.verdict.level,
         answer.verdict.code,
@@ -167,7 +192,25 @@ async def simulate(visit: Visit) -> Response:
     if answer.check:
         named.append(answer.check.address)
     states = await read_token_states(visit, named)
-    return visit.show("simulate.html", form=visit.form, answer=answer, word=word, states=states, fault=None)
+    return visit.show("simulate.html", form=form, answer=answer, word=word, states=states, fault=None)
+
+
+def find_hash(pasted: str) -> str | None:
+    """The hash of the transaction that was pasted, bare, in a link or in a sentence; None: something else
+    was."""
+    found = None if pasted.lstrip().startswith(("{", "[")) else find_only_word(pasted)
+    return found.word if found is not None and len(found.word) == _HASH_LENGTH else None
+
+
+async def _fill_in(visit: Visit, form: Mapping[str, str], tx_hash: str | None) -> Mapping[str, str]:
+    """The form with the call of that transaction, from the wallet that the form names or else its sender."""
+    if tx_hash is None:
+        return form
+    call = await visit.ask(_SENT_CALL, ExplainParams(tx_hash))
+    if call.to is None:
+        raise CallerFault("bad_input", "That transaction created a contract. Give one that calls a contract.")
+    return {**form, "from": form.get("from", "").strip() or call.sender, "to": call.to, "data": call.data,
+            "value": call.value, "calls": ""}  # fmt: skip
 
 
 class CallsForm(msgspec.Struct):
@@ -188,6 +231,8 @@ def read_calls(form: Mapping[str, str]) -> dict[str, object]:
     sender = fields.sender.strip()
     fixed: dict[str, object] = {"from": sender} | ({"fund": True} if fields.fund else {})
     pasted = fields.calls.strip()
+    if _CALLDATA.fullmatch(pasted):
+        fields, pasted = msgspec.structs.replace(fields, data=pasted), ""
     if not pasted:
         one_call = {"to": fields.to.strip(), "data": fields.data.strip(), "value": fields.value.strip()}
         return fixed | {name: text for name, text in one_call.items() if text}
@@ -198,6 +243,8 @@ def read_calls(form: Mapping[str, str]) -> dict[str, object]:
     params = {"calls": read} if isinstance(read, list) else read
     if not isinstance(params, dict):
         raise CallerFault("bad_input", _CALLS_SHAPE)
+    if not sender:
+        fixed["from"] = sender = str(params.get("from", "")).strip()
     calls = params.get("calls")
     if isinstance(calls, list):
         params = {name: value for name, value in params.items() if name not in _OF_BATCH}
@@ -219,6 +266,7 @@ def _strip_call(call: object, sender: str) -> dict[str, object]:
     return {name: value for name, value in call.items() if name != "from" and name not in _OF_BLOCK}
 
 
+_CALLDATA = re.compile(r"0x(?:[0-9a-fA-F]{2})+")
 _CALLS_SHAPE = 'The calls must be a JSON list, such as [{"to": "0x…", "data": "0x…", "value": "0"}].'
 _OF_BLOCK = frozenset(
     (

@@ -29,29 +29,67 @@
     return step >= 86400 || text.endsWith("00:00") ? text.slice(5, 10) : text.slice(11);
   }
 
+  const NAMES = { launch: "launched", graduation: "graduated", deployer_sold: "deployer sold", insider_sold: "insider sold", liquidity_removed: "liquidity removed", verdict: "verdict changed" };
+  const PRICES = [1, 2, 3, 4];
+  let shownIn = "usd";
+
+  // Prices are drawn in dollars, in the money of the pool, or as the market cap of all tokens.
+  function scales(figure) {
+    const { usd, unit } = figure.dataset, supply = figure.closest("[data-supply]")?.dataset.supply;
+    const found = { quote: { factor: 1, prefix: "", suffix: ` ${unit}`, name: unit } };
+    if (usd) found.usd = { factor: Number(usd), prefix: "$", suffix: "", name: "$" };
+    if (usd && supply) found.cap = { factor: Number(usd) * Number(supply), prefix: "$", suffix: "", name: "Cap" };
+    return found;
+  }
+
+  const scaleOf = (figure) => scales(figure)[shownIn] || scales(figure).quote;
+
+  // Candles stand side by side, as often as there were trades: no empty weeks. The last row tells what happened then.
   function read(figure) {
-    const rows = JSON.parse(figure.dataset.candles);
-    return [0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column]));
+    const rows = JSON.parse(figure.dataset.candles), { factor } = scaleOf(figure), span = Number(figure.dataset.span);
+    const told = rows.map(() => []);
+    for (const [at, kind] of JSON.parse(figure.dataset.marks)) {
+      const place = rows.findIndex((row) => row[0] + span > at);
+      if (place >= 0 && !told[place].includes(NAMES[kind])) told[place].push(NAMES[kind]);
+    }
+    figure.times = rows.map((row) => row[0]);
+    return [rows.map((_, place) => place), ...PRICES.map((column) => rows.map((row) => row[column] * factor)),
+      rows.map((row) => row[5]), told.map((names) => names.join(", ") || null)];
   }
 
   // No green, also of a verdict that went well once: it may have changed since.
   const markColour = (kind, level) => colour(
-    kind === "verdict" ? `--${{ warn: "warn", danger: "danger" }[level] || "unknown"}`
-      : kind === "launch" || kind === "graduation" ? "--ink" : "--danger");
+    kind === "verdict" ? `--${{ warn: "mind", danger: "bad" }[level] || "none"}`
+      : kind === "launch" || kind === "graduation" ? "--ink" : "--bad");
 
-  function drawCandles(plot, span) {
-    const [times, opens, highs, lows, closes, volumes] = plot.data, context = plot.ctx;
+  // A line at the price of the last trade.
+  function drawLast(plot) {
+    const closes = plot.data[4], context = plot.ctx, { left, width } = plot.bbox;
+    const y = Math.round(plot.valToPos(closes[closes.length - 1], "y", true));
+    context.save();
+    context.strokeStyle = colour("--ink-2");
+    context.lineWidth = devicePixelRatio;
+    context.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+    context.beginPath();
+    context.moveTo(left, y);
+    context.lineTo(left + width, y);
+    context.stroke();
+    context.restore();
+  }
+
+  function drawCandles(plot) {
+    const [places, opens, highs, lows, closes, volumes] = plot.data, context = plot.ctx;
     const { left, top, width, height } = plot.bbox;
-    const step = plot.valToPos(times[0] + span, "x", true) - plot.valToPos(times[0], "x", true);
+    const step = plot.valToPos(1, "x", true) - plot.valToPos(0, "x", true);
     const wide = Math.max(1, Math.min(step * 0.7, 24 * devicePixelRatio)), line = Math.max(1, devicePixelRatio);
-    const up = colour("--link"), down = colour("--warn"), ground = colour("--card");
+    const up = colour("--accent"), down = colour("--mind"), ground = colour("--surface");
     context.save();
     context.beginPath();
     context.rect(left, top, width, height);
     context.clip();
     context.lineWidth = line;
-    for (let i = 0; i < times.length; i += 1) {
-      const x = Math.round(plot.valToPos(times[i] + span / 2, "x", true)), rises = closes[i] >= opens[i];
+    for (const i of places) {
+      const x = Math.round(plot.valToPos(i, "x", true)), rises = closes[i] >= opens[i];
       if (x < left - wide || x > left + width + wide) continue;
       const y = (value) => Math.round(plot.valToPos(value, "y", true));
       context.strokeStyle = context.fillStyle = rises ? up : down;
@@ -71,16 +109,16 @@
   }
 
   // One sign a candle and kind, stacked from the top.
-  function drawMarks(plot, span, marks) {
+  function drawMarks(plot, figure) {
     const context = plot.ctx, ratio = devicePixelRatio, stacked = new Map(), drawn = new Set();
     const { left, top, width, height } = plot.bbox;
     context.save();
     context.font = `bold ${11 * ratio}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    for (const [at, kind, level] of marks) {
-      const from = Math.floor(at / span) * span, x = Math.round(plot.valToPos(from + span / 2, "x", true));
-      if (drawn.has(`${from} ${kind}`) || x < left || x > left + width) continue;
+    for (const [at, kind, level] of JSON.parse(figure.dataset.marks)) {
+      const from = figure.times.findIndex((time) => time + Number(figure.dataset.span) > at), x = Math.round(plot.valToPos(from, "x", true));
+      if (from < 0 || drawn.has(`${from} ${kind}`) || x < left || x > left + width) continue;
       drawn.add(`${from} ${kind}`);
       const place = Math.round(x / (16 * ratio)), row = stacked.get(place) || 0;
       stacked.set(place, row + 1);
@@ -95,7 +133,7 @@
       context.stroke();
       context.setLineDash([]);
       context.globalAlpha = 1;
-      context.fillStyle = colour("--card");
+      context.fillStyle = colour("--surface");
       context.fillRect(x - size / 2, y - size / 2, size, size);
       context.strokeRect(x - size / 2, y - size / 2, size, size);
       context.fillStyle = markColour(kind, level);
@@ -104,65 +142,69 @@
     context.restore();
   }
 
-  function options(figure, times, width) {
-    const span = Number(figure.dataset.span), { unit } = figure.dataset;
+  function options(figure, width) {
+    const span = Number(figure.dataset.span), { unit } = figure.dataset, { prefix, suffix } = scaleOf(figure);
+    const time = (place) => figure.times[Math.round(place)];
+    const told = (value) => (value == null ? "–" : `${prefix}${price(value)}${suffix}`);
     const hidden = (label, scale, shown) => ({
       label, scale, paths: () => null, points: { show: false }, value: (_, value) => shown(value),
     });
     const axis = (more) => ({
-      stroke: () => colour("--quiet"), font: FONT, grid: { stroke: () => colour("--line"), width: 1 },
+      stroke: () => colour("--ink-2"), font: FONT, grid: { stroke: () => colour("--line"), width: 1 },
       ticks: { stroke: () => colour("--line"), width: 1 }, ...more,
     });
     return {
-      width, height: width < 500 ? 260 : 320, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+      width, height: width < 500 ? 260 : 320,
       cursor: { points: { show: false }, drag: { x: true, y: false } },
       scales: {
         // A few candles are not drawn as wide as the page.
         // All of the data gets some room around it; what is asked for is shown as it is.
-        x: { range: (plot, low, high) => {
-          const [ends] = plot.data;
-          // For a single candle the library asks for years.
-          return low === ends[0] && (ends.length === 1 || high === ends[ends.length - 1]) ? bounds(plot, span) : [low, high];
+        x: { time: false, range: (plot, low, high) => {
+          const last = plot.data[0].length - 1;
+          return low === 0 && (!last || high === last) ? bounds(plot) : [low, high];
         } },
         y: { range: (_, low, high) => {
           const room = (high - low || high) * 0.1;
           return [Math.max(0, low - room * 2.5), high + room * 1.5];
         } },
+        events: { range: [0, 1] },
         volume: { range: (_, __, high) => [0, (high || 1) * 5] },
       },
       axes: [
-        axis({ space: 70, values: (_, splits, __, ___, step) => splits.map((at) => clock(at, step)) }),
-        axis({ size: 76, values: (_, splits) => splits.map(price) }),
+        axis({ space: 70, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], values: (_, splits) => splits.map((place) => (time(place) ? clock(time(place), span) : "")) }),
+        axis({ size: 84, values: (_, splits) => splits.map((value) => prefix + price(value)) }),
       ],
       series: [
-        { label: "From (UTC)", value: (_, at) => (at == null ? "–" : moment(at)) },
-        hidden("Open", "y", price), hidden("High", "y", price), hidden("Low", "y", price), hidden("Close", "y", price),
+        { label: "From (UTC)", value: (_, place) => (place == null ? "–" : moment(time(place))) },
+        hidden("Open", "y", told), hidden("High", "y", told), hidden("Low", "y", told), hidden("Close", "y", told),
         hidden("Volume", "volume", (value) => (value == null ? "–" : `${whole.format(value)} ${unit}`)),
+        hidden("Events", "events", (value) => value || "–"),
       ],
       // The legend tells the newest candle where no pointer is.
       hooks: { setLegend: [
         (plot) => plot.legend.idx == null && plot.setLegend({ idx: plot.data[0].length - 1 }, false),
       ], draw: [
-        (plot) => drawCandles(plot, span),
-        (plot) => drawMarks(plot, span, JSON.parse(figure.dataset.marks)),
+        (plot) => drawCandles(plot),
+        (plot) => drawLast(plot),
+        (plot) => drawMarks(plot, figure),
       ] },
     };
   }
 
   // Where the chart may show: half a candle before the first, some room after the last.
-  function bounds(plot, span) {
-    const times = plot.data[0], last = times[times.length - 1];
-    return [Math.min(times[0], last - 20 * span) - span / 2, last + span * 1.5];
+  function bounds(plot) {
+    const last = plot.data[0].length - 1;
+    return [Math.min(0, last - 20) - 1, last + 1];
   }
 
-  function show(plot, span, from, to) {
-    const [low, high] = bounds(plot, span), size = Math.min(Math.max(to - from, 10 * span), high - low);
+  function show(plot, from, to) {
+    const [low, high] = bounds(plot), size = Math.min(Math.max(to - from, 10), high - low);
     const min = Math.min(Math.max(from, low), high - size);
     plot.setScale("x", { min, max: min + size });
   }
 
   // One finger moves the chart, two zoom it; up and down the page scrolls (touch-action).
-  function follow(plot, span) {
+  function follow(plot) {
     const { over } = plot, fingers = new Map();
     let start = null;
     const place = () => {
@@ -184,11 +226,44 @@
       const size = (start.max - start.min) * (start.apart / apart);
       const held = start.min + (start.max - start.min) * ((start.middle - left) / width);
       const from = held - size * ((middle - left) / width);
-      show(plot, span, from, from + size);
+      show(plot, from, from + size);
     });
     for (const name of ["pointerup", "pointercancel", "pointerleave"]) {
       over.addEventListener(name, (event) => fingers.delete(event.pointerId) && begin());
     }
+  }
+
+  // Buttons for what prices are drawn in.
+  function offerScales(figure, redraw) {
+    const group = figure.parentElement.querySelector("[data-scales]"), found = Object.entries(scales(figure));
+    if (!group || found.length < 2) return;
+    group.replaceChildren(...found.reverse().map(([name, { name: label }]) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "btn-sm";
+      button.textContent = label;
+      button.setAttribute("aria-pressed", String(scales(figure)[shownIn] ? name === shownIn : name === "quote"));
+      button.addEventListener("click", () => {
+        shownIn = name;
+        for (const one of group.children) one.setAttribute("aria-pressed", String(one === button));
+        redraw();
+      });
+      return button;
+    }));
+    group.hidden = false;
+  }
+
+  // Trades of insiders, or of wallets that the reader follows, alone.
+  function offerFilters(section) {
+    const group = section.querySelector("[data-filters]");
+    if (!group) return;
+    group.hidden = false;
+    group.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      section.dataset.shows = button.value;
+      for (const one of group.children) one.setAttribute("aria-pressed", String(one === button));
+    });
   }
 
   const PHONE_WIDTH = 500, PHONE_CANDLES = 60;
@@ -200,15 +275,16 @@
     figure.querySelector("svg")?.remove();
     figure.append(plot);
     const build = () => {
-      const span = Number(figure.dataset.span), width = Math.max(200, plot.clientWidth);
-      const built = new uPlot(options(figure, read(figure)[0], width), read(figure), plot);
-      const times = built.data[0], first = times[times.length - PHONE_CANDLES];
-      if (width < PHONE_WIDTH && first) show(built, span, first, bounds(built, span)[1]);
-      follow(built, span);
+      const width = Math.max(200, plot.clientWidth), data = read(figure);
+      const built = new uPlot(options(figure, width), data, plot);
+      const first = data[0].length - PHONE_CANDLES;
+      if (width < PHONE_WIDTH && first > 0) show(built, first, bounds(built)[1]);
+      follow(built);
       return built;
     };
     let chart = build();
     chart.setLegend({ idx: null });
+    offerScales(figure, () => again());
     const again = () => {
       if (!figure.isConnected) return;
       chart.destroy();
@@ -220,12 +296,12 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
     figure.update = () => {
       // Who has zoomed in keeps what he looks at, or what is newest.
-      const { min, max } = chart.scales.x, span = Number(figure.dataset.span), [low, high] = bounds(chart, span);
-      const isWhole = min <= low && max >= high;
+      const { min, max } = chart.scales.x, [low, high] = bounds(chart), before = figure.times;
+      const isWhole = min <= low && max >= high, first = Math.min(Math.max(0, Math.round(min)), before.length - 1);
       chart.setData(read(figure), isWhole);
       if (isWhole) return;
-      const moved = max >= high ? bounds(chart, span)[1] - high : 0;
-      show(chart, span, min + moved, max + moved);
+      const moved = max >= high ? bounds(chart)[1] - high : figure.times.indexOf(before[first]) - first;
+      show(chart, min + moved, max + moved);
     };
   }
 
@@ -255,7 +331,7 @@
     const lamp = section.querySelector("[data-state]");
     lamp.hidden = false;
     lamp.textContent = isHeld ? "Live; waits while you use it" : isLive ? "Live" : "Not live now: this is older";
-    lamp.className = isLive ? "lamp is-live" : "lamp is-cut";
+    lamp.className = isLive ? "chip t-up" : "chip t-warn";
   }
 
   async function refresh(section) {
@@ -293,6 +369,7 @@
     if (figure && typeof uPlot === "undefined") continue;
     section.dataset.kept = "";
     if (figure) draw(figure);
+    offerFilters(section);
     if (section.querySelector("[data-state]")) keep(section);
   }
 })();

@@ -140,7 +140,7 @@ function tellAge() {
   if (!(age > OLD_MS) || document.getElementById("from-memory")) return;
   const told = document.createElement("p");
   told.id = "from-memory";
-  told.className = "from-memory";
+  told.className = "notice t-warn";
   told.setAttribute("role", "status");
   const link = document.createElement("a");
   link.href = location.href;

@@ -1,13 +1,12 @@
 "use strict";
-// Updates a live board. htmx reads the stream. Rows that are shown change where they are; new rows and another
-// order wait until the reader asks for them, so that nothing jumps. A strip without a button changes at once.
-(() => {
-  const board = document.getElementById("board");
-  const rows = document.getElementById("rows");
-  const state = document.getElementById("state");
-  const said = document.getElementById("state-said");
-  const news = document.getElementById("news");
-  if (!board || !rows) return;
+// Updates live boards. htmx reads the stream. Rows that are shown change where they are; new rows and another
+// order wait until the reader asks for them, so that nothing jumps. A list without a button changes at once.
+for (const board of document.querySelectorAll("[sse-connect]")) {
+  const rows = board.querySelector("[sse-swap=rows]");
+  const state = board.querySelector("[sse-swap=state]");
+  const said = board.querySelector("[data-said]");
+  const news = board.querySelector("[data-news]");
+  const reload = board.querySelector("#reload");
   const needs = (board.dataset.needs || "").split(" ").filter(Boolean);
   const hides = board.dataset.hides;
   const isUsual = !needs.length && !hides && !location.search;
@@ -16,7 +15,7 @@
   // Screen readers hear a change of state once, not with each row.
   function turned(isLive) {
     if (!state) return;
-    document.getElementById("reload").hidden = isLive;
+    reload.hidden = isLive;
     const words = isLive ? "This board updates live." : "This board does not update live now.";
     if (said.textContent !== words) said.textContent = words;
   }
@@ -97,25 +96,32 @@
   });
   rows.addEventListener("animationend", (event) => event.target.closest("[data-row]")?.classList.remove("changed"));
 
-  // Up and down lead from row to row.
+  function lead(step, from) {
+    const all = rowsIn(rows);
+    const next = all[all.indexOf(from) + step]?.querySelector("a");
+    next?.focus();
+    return Boolean(next);
+  }
+
+  // Up and down, and j and k as in many programs, lead from row to row; Enter opens one.
   rows.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const row = event.target.closest("[data-row]");
-    if (!step || !row) return;
-    const all = rowsIn(rows);
-    const next = all[all.indexOf(row) + step]?.querySelector("a");
-    if (!next) return;
-    event.preventDefault();
-    next.focus();
+    if (step && row && lead(step, row)) event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    const step = { j: 1, k: -1 }[event.key];
+    if (!news || !step || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+    lead(step, document.activeElement?.closest("[data-row]"));
   });
 
   state?.addEventListener("htmx:sseMessage", () => turned(Boolean(state.querySelector("[data-live=yes]"))));
   board.addEventListener("htmx:sseError", () => {
     if (!state) return;
     const lamp = document.createElement("strong");
-    lamp.className = "lamp is-cut";
+    lamp.className = "chip t-warn";
     lamp.textContent = "Not live now";
     state.replaceChildren(lamp, " The connection was lost; the page reconnects by itself. The rows below are older:");
     turned(false);
   });
-})();
+}

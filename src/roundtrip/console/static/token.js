@@ -68,10 +68,35 @@ for (const button of document.querySelectorAll("[data-copy-of]")) {
   button.addEventListener("click", () => copy(button));
 }
 
-// How far the chain went on since the block of the check.
-const block = document.querySelector("[data-block]");
+// Parts that come are fetched a screen before they are seen, so that nothing jumps under the reader.
+const near = new IntersectionObserver((seen) => {
+  for (const { isIntersecting, target } of seen) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    htmx.trigger(target, "near");
+  }
+}, { rootMargin: "100% 0px" });
+window.addEventListener("load", () => {
+  for (const part of document.querySelectorAll("[data-near]")) near.observe(part);
+});
 
+// The tab of the part that is shown: style sheets show it by the page's address.
+function markTab() {
+  const shown = location.hash.length > 1 && document.getElementById(location.hash.slice(1))?.closest(".parts-of > div");
+  const tabs = [...document.querySelectorAll(".tabs a[href^='#']")];
+  const now = tabs.find((tab) => shown && tab.hash === `#${shown.id}`) || tabs[0];
+  for (const tab of tabs) {
+    if (tab === now) tab.setAttribute("aria-current", "true");
+    else tab.removeAttribute("aria-current");
+  }
+}
+window.addEventListener("hashchange", markTab);
+markTab();
+
+// How far the chain went on since the block of the check.
 async function tellBehind() {
+  // Another size replaces it.
+  const block = document.querySelector("[data-block]");
   if (!block || document.hidden) return;
   try {
     const { head } = await (await fetch("/v1/health")).json();

@@ -6,10 +6,32 @@
     try {
       const [address] = await provider.request({ method: "eth_requestAccounts" });
       document.getElementById("trade-from").value = address;
+      await offerMost(provider, address);
     } catch (error) {
       connect.append(wallet.fault(error, "You did not choose an account."));
     }
   }, () => {});
+
+  // Amounts and shares at a press.
+  for (const group of document.querySelectorAll("[data-fills]")) {
+    group.hidden = false;
+    group.addEventListener("click", (event) => {
+      const { value } = event.target.closest("button") || {};
+      if (value) document.getElementById(group.dataset.fills).value = value;
+    });
+  }
+
+  // All of the wallet's eth but for what gas may cost: a hundredth, and at least a thousandth of an eth.
+  async function offerMost(provider, address) {
+    const button = document.getElementById("trade-max");
+    if (!button) return;
+    const wei = BigInt(await provider.request({ method: "eth_getBalance", params: [address, "latest"] }));
+    const kept = wei / 100n > 10n ** 15n ? wei / 100n : 10n ** 15n;
+    if (wei <= kept) return;
+    const text = (wei - kept).toString().padStart(19, "0");
+    button.value = `${text.slice(0, -18)}.${text.slice(-18, -12)}`.replace(/\.?0+$/, "");
+    button.hidden = false;
+  }
 
   const list = document.getElementById("steps");
   const senders = document.getElementById("senders");
@@ -122,7 +144,7 @@
     const isOld = steps.every((step) => !step.dataset.hash);
     came.querySelector("[data-promise]").hidden = isOld;
     if (!isOld && got !== null) against.textContent = compare(got);
-    came.classList.toggle("fault", !isOld && got !== null && got < BigInt(minRaw));
+    came.classList.toggle("t-danger", !isOld && got !== null && got < BigInt(minRaw));
     came.hidden = false;
     came.scrollIntoView({ block: "nearest" });
   }

@@ -8,6 +8,7 @@ const wallet = {
     const offer = (name, provider) => {
       const button = document.createElement("button");
       button.type = "button";
+      if ("primary" in into.dataset) button.className = "primary";
       button.textContent = label + name;
       button.addEventListener("click", () => use(provider));
       into.append(button);

@@ -49,11 +49,13 @@ class RowFilter(Generic[R]):
 @dataclass(frozen=True, slots=True)
 class BoardTable(Generic[R]):
     """How the rows of the page at ``path`` can be sorted and filtered. ``sorts``: the first one is the usual
-    order. ``groups``: those that rows may belong to, in the order of the page; ``group``: that of a row."""
+    order. ``chips``: values of filters that one press sets or takes back, by filter and value, with the words
+    on each. ``groups``: those that rows may belong to, in the order of the page; ``group``: that of a row."""
 
     path: str
     sorts: tuple[SortColumn[R], ...]
     filters: tuple[RowFilter[R], ...] = ()
+    chips: Mapping[tuple[str, str], str] = field(default_factory=dict)
     groups: tuple[str, ...] = ("listed",)
     group: Callable[[R], str] = lambda row: "listed"
 
@@ -111,6 +113,17 @@ class BoardView(Generic[R]):
     def link_sort(self, sort: SortColumn[R]) -> str:
         """The view sorted by a column; turned, if it is sorted by it already."""
         return self.link(sort=sort, turned=sort is self.sort and not self.turned) or "?"
+
+    def link_chip(self, name: str, value: str) -> str:
+        """The view with this value of a filter, or without it where it is chosen already."""
+        others = {one: chosen for one, chosen in self.filters.items() if one != name}
+        chosen = self.filters.get(name) == value
+        return self.link(filters=others if chosen else others | {name: value}) or "?"
+
+    def has_more_than_chips(self) -> bool:
+        """Whether the view was chosen by more than a chip."""
+        others = self.filters.items() - self.table.chips.keys()
+        return bool(others or self.turned or self.hides_dangers)
 
     def arrange(self: "BoardView[T]", rows: Iterable[T]) -> dict[str, list[T]]:
         """The rows that pass, by group, sorted; equal ones as they came."""
@@ -202,6 +215,12 @@ _BY_INSIDERS: RowFilter[_Launched] = RowFilter(
         if row.insiders_bps is not None and row.insiders_bps < int(most) * 100
     ),
 )
+_KEPT = {"all": "None can be withdrawn now"}
+_CHIPS = {
+    ("verdict", "ok"): "Can sell",
+    ("insiders", "20"): "Insiders under 20 %",
+    ("age", "1d"): "Under a day old",
+}
 _LIQUIDITY = {"1": "1 eth or more", "10": "10 eth or more", "100": "100 eth or more"}
 MOVING: BoardTable[MovingRow] = BoardTable(
     "/boards/moving_now",
@@ -226,10 +245,17 @@ MOVING: BoardTable[MovingRow] = BoardTable(
         _BY_AGE,
         _BY_INSIDERS,
         RowFilter("liquidity", "Liquidity", _LIQUIDITY, lambda row: _at_least(row.liquidity_eth, _LIQUIDITY)),
+        RowFilter("kept", "Withdrawal", _KEPT, lambda row: _KEPT if is_locked(row) else ()),
     ),
+    {**_CHIPS, ("kept", "all"): "Liquidity locked"},
     ("listed", "danger", "checking"),
     lambda row: row.group,
 )
+
+
+def is_locked(row: MovingRow) -> bool:
+    """Whether nobody can withdraw any of its liquidity now, as far as that was proven."""
+    return row.kept_bps == BPS or (row.free_bps == 0 and not row.unproven_bps)
 
 
 def _read_raised(row: FillingRow) -> float | None:
@@ -267,6 +293,7 @@ GRADUATING: BoardTable[FillingRow] = BoardTable(
             ),
         ),
     ),
+    {**_CHIPS, ("full", "80"): "80 % full or more"},
     ("listed", "danger"),
     lambda row: "danger" if "danger" in _levels(row) else "listed",
 )

@@ -211,6 +211,10 @@ class Visit:
         """Whether the page's script (htmx) requests a piece of a page."""
         return "hx-request" in Headers(scope=self.scope)
 
+    def is_piece_for(self, target: str) -> bool:
+        """Whether the page's script requests the piece that replaces the element of this id."""
+        return self.is_piece() and Headers(scope=self.scope).get("hx-target") == target
+
     def is_head(self) -> bool:
         """Whether only the headers are asked for."""
         return bool(self.scope["method"] == "HEAD")

@@ -40,11 +40,11 @@ def refusal(
         return Markup('<span title="{}">{}</span>').format(text, meaning)
     if text not in ROUTER_REASONS:
         return stranger(text, NO_REASON)
-    words = _HIDDEN if is_short else TRANSFER_REFUSED if told == TRANSFER_REFUSED else REASON_WITHHELD
+    words = "" if is_short else TRANSFER_REFUSED if told == TRANSFER_REFUSED else REASON_WITHHELD
     hidden = (NO_REASON, TRANSFER_REFUSED, REASON_WITHHELD, *ROUTER_REASONS)
     if not is_short and told and told not in hidden:
         words = Markup("{}; without the router the token says {}").format(_HIDDEN, stranger(told))
-    return Markup('<span title="{}">{}</span>').format(text, words)
+    return Markup('<span title="{}">{}</span>').format(text, words) if words else words
 
 
 _HIDDEN = "the router hides the reason"

@@ -1,6 +1,7 @@
 """Static files of the console, its own and libraries, under paths that contain a hash of their content."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -47,7 +48,8 @@ class StaticFiles:
 
     def __init__(self, libraries: Path) -> None:
         folder = resources.files("roundtrip.console") / "static"
-        files = {file.name: file.read_bytes() for file in folder.iterdir()}
+        files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+        files["console.css"] = join_styles()
         for name, path in _LIBRARIES.items():
             try:
                 files[name] = (libraries / path).read_bytes()
@@ -70,6 +72,15 @@ class StaticFiles:
             "/favicon.ico": Document(files["favicon.ico"], _KINDS["ico"], _CACHE_A_DAY, cors=False),
             "/robots.txt": Document(_ROBOTS, "text/plain; charset=utf-8", _CACHE_A_DAY, cors=False),
         }
+
+
+def join_styles() -> bytes:
+    """The style sheet of all pages: the files of ``static/css`` in the order of their names, without comments and
+    needless spaces."""
+    folder = resources.files("roundtrip.console") / "static" / "css"
+    rules = "".join(file.read_text() for file in sorted(folder.iterdir(), key=lambda file: file.name))
+    rules = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", rules, flags=re.DOTALL))
+    return re.sub(r" ?([{};]) ?|(?<=[:,]) ", r"\1", rules).replace(";}", "}").encode()
 
 
 def _hashed_path(name: str, body: bytes) -> str:

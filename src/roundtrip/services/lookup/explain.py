@@ -166,7 +166,7 @@ MAX_STEPS, MAX_OTHERS = 40, 10
 """Limits of steps in the answer, and of wallets besides the first."""
 _LOGS_IN_A_ROW = 1_000
 """Logs that are decoded before other tasks get a turn."""
-_NOT_FOUND = (
+NOT_FOUND = (
     "The chain does not know this transaction: it was never sent here, was dropped, or is too new. Check the "
     "hash, or ask again in a few seconds."
 )
@@ -195,7 +195,7 @@ async def explain(ctx: Context, params: ExplainParams) -> UseCaseAnswer[Explanat
     ctx.heads.current()
     sent_and_mined = await read_transaction(ctx.node, params.tx_hash(), ctx.chain_id, meter)
     if sent_and_mined is None:
-        raise CallerFault("not_found", _NOT_FOUND)
+        raise CallerFault("not_found", NOT_FOUND)
     sent, mined = sent_and_mined
     logs = await _decode_logs(ctx, mined)
     entities = await load_from_index(ctx, logs)
