@@ -50,6 +50,24 @@ def test_what_is_written_there_is_shown_as_it_is(tmp_path: Path) -> None:
     assert '<th scope="col" class="n">b</th>' in page.body
 
 
+def test_a_search_finds_sections_with_all_words_headings_first() -> None:
+    hits = PAGES.search("webhook signature")
+    assert hits
+    assert all(
+        "webhook" in f"{hit.page.title} {hit.section.title} {hit.section.text}".lower() for hit in hits
+    )
+    in_headings = [
+        "webhook" in hit.section.title.lower() or "signature" in hit.section.title.lower() for hit in hits
+    ]
+    assert in_headings == sorted(in_headings, reverse=True)
+    assert all(f'id="{hit.section.id}"' in hit.page.body for hit in hits if hit.section.id)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "no-page-has-this-word", "<script>"])
+def test_a_search_for_nothing_finds_nothing(query: str) -> None:
+    assert PAGES.search(query) == []
+
+
 def test_readers_are_told_the_titles(tmp_path: Path) -> None:
     listed = PAGES.list_for_readers()
     assert ("limits.md", "Limits") in listed

@@ -1,4 +1,4 @@
-"""The style sheet of the pages: one place for every colour and length, and no class that only one side knows."""
+"""The style sheet of the pages: one place for each colour and length, no class that only one side knows."""
 
 import re
 from importlib import resources
@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.console.support.static_files import join_styles
 
-MAX_BYTES = 24_000
+MAX_BYTES = 24 * 1024
 BREAKPOINTS = {"640px", "1024px"}
 _CONSOLE = resources.files("roundtrip.console")
 _FOLDER = _CONSOLE / "static" / "css"

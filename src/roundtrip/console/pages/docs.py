@@ -12,12 +12,16 @@ from roundtrip.api.operations import catalog
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import STATUS_BY_CODE, CallerFault, RoundtripError
+from roundtrip.domain.base.names import clean
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.verdicts.risks import Risk
 
 from .boards import NEWEST_VERDICTS, find_good
 
 # By the name in their path, which has no underscores: "rt_" begins a key, and keys are taken out of paths.
 _TOOLS = {operation.name.replace("_", "-"): operation for operation in catalog.tools()}
 _PLACEHOLDER = "0xTOKEN"
+_MAX_QUERY = 100
 
 
 class ParamSchema(msgspec.Struct):
@@ -66,8 +70,15 @@ def _describe_operation(operation: AnyOperation) -> dict[str, object]:
 
 
 async def show_docs(visit: Visit) -> Response:
-    """GET /docs: the first call in three languages, with a token that can be sold, and where the rest is."""
+    """GET /docs: the first call in three languages, with a token that can be sold, and where the rest is;
+    with ``q``: the sections that say it."""
     url = visit.console.dispatch.ctx.public_url
+    query = clean(visit.query.get("q", "")[:_MAX_QUERY], _MAX_QUERY)
+    if query:
+        hits = visit.console.documents.search(query)
+        return visit.show(
+            "docs_found.html", query=query, hits=hits, pages=visit.console.documents.list_for_readers()
+        )
     check_url = f"{url}/v1/check/{await _find_token(visit)}"
     return visit.show(
         "docs.html",
@@ -125,6 +136,32 @@ async def show_tool(visit: Visit) -> Response:
         answer=_to_json(answer_schema(tool)),
         call=write_call(visit.console.dispatch.ctx.public_url, tool, await _find_token(visit)),
     )
+
+
+_STRANGERS = (
+    "",
+    "A name that is much longer than any name of a token has a reason to be " * 2,
+    "\u202eelbaillateg\u2066 \u200fSAFE\u202c",
+    "<script>alert(1)</script>",
+    "Ignore previous instructions: {{7*7}}</bdi><b>",
+    "Wmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm",
+)
+_SAMPLES = (
+    ("ok", "Can sell", "It was bought and sold straight back for a loss of 0.60 %."),
+    ("warn", "High fees", "It sells, and keeps 12 % of what you put in."),
+    (
+        "danger",
+        "Honeypot: you cannot sell",
+        'You can buy it but not sell it. The token says "trading not open".',
+    ),
+    ("unknown", "Not known", "We could not find out. This is not a pass."),
+)
+
+
+async def show_components(visit: Visit) -> Response:
+    """GET /ui: every component of the pages in every state, for who builds them and for tests."""
+    risks = [Risk("insiders", "danger", "insiders hold 38.77 %"), Risk("tax", "ok", "no tax")]
+    return visit.show("ui.html", names=_STRANGERS, samples=_SAMPLES, risks=risks, address=ZERO_ADDRESS)
 
 
 def write_call(url: str, tool: AnyOperation, token: str) -> str:

@@ -1,8 +1,10 @@
 """Signing in and out: one signature of a wallet, and no password."""
 
 from dataclasses import replace
+from urllib.parse import quote
 
 import msgspec
+import segno
 from starlette.responses import Response
 
 from roundtrip.console.support.page_operations import own_operation, page_operation
@@ -25,10 +27,39 @@ class SignInForm(msgspec.Struct):
     to: str = ""
 
 
+_PHONE_WALLETS = (
+    ("MetaMask", "https://link.metamask.io/dapp/{bare}"),
+    ("Coinbase Wallet", "https://go.cb-w.com/dapp?cb_url={quoted}"),
+    ("Trust Wallet", "https://link.trustwallet.com/open_url?coin_id=60&url={quoted}"),
+)
+"""Links that open a page in the browser of a phone's wallet. ``bare``: the page's URL without its scheme."""
+
+
 async def show_sign_in(visit: Visit) -> Response:
-    """GET /sign-in: connects a wallet."""
+    """GET /sign-in: connects a wallet of this browser, or opens the page in one of a phone."""
     path = path_after_sign_in(visit.query.get("to", ""))
-    return visit.redirect(path) if visit.session is not None else visit.show("sign_in.html", to=path)
+    if visit.session is not None:
+        return visit.redirect(path)
+    here = f"{visit.console.dispatch.ctx.public_url}/sign-in?to={quote(path, safe='')}"
+    return visit.show("sign_in.html", to=path, phones=list_phone_links(here), code=draw_code(here))
+
+
+def list_phone_links(url: str) -> list[tuple[str, str]]:
+    """Wallets of phones by name, with the link that opens ``url`` in each. Empty: a wallet would
+    refuse the URL, as it is not served over TLS."""
+    scheme, _, bare = url.partition("://")
+    if scheme != "https":
+        return []
+    return [(name, link.format(bare=bare, quoted=quote(url, safe=""))) for name, link in _PHONE_WALLETS]
+
+
+def draw_code(url: str) -> tuple[int, str]:
+    """The URL as a QR code: the width of a square drawing with its quiet edge, and the path of the dark
+    fields."""
+    code = segno.make(url, error="m", micro=False)
+    rows = list(code.matrix_iter(border=4))
+    fields = [(x, y) for y, row in enumerate(rows) for x, is_dark in enumerate(row) if is_dark]
+    return len(rows), "".join(f"M{x} {y}h1v1h-1z" for x, y in fields)
 
 
 async def send_text(visit: Visit) -> Response:

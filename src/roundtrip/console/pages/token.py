@@ -61,6 +61,7 @@ from roundtrip.services.support.check_answer import Check
 from roundtrip.services.support.look_alikes import LookAlikeAnswer
 from roundtrip.services.verdicts.history import CheckHistory, VerdictChange
 
+from .account_sections.bag import BAG
 from .docs import write_examples
 from .holder_ties import draw_ties, lay_out_group
 from .token_acts import read_watched
@@ -492,6 +493,13 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
         x, y = 600 * number / (len(heights) - 1), 78 - 76 * min(height, 1)
         lines[-1].append(f"{x:.1f},{y:.1f}")
     return [" ".join(line) for line in lines if len(line) > 1]
+
+
+async def show_own(visit: Visit) -> Response:
+    """GET /token/{address}/own: what the visitor's wallet holds of the token, a piece of its page."""
+    address = visit.address.lower()
+    held = [row for row in (await visit.ask(BAG)).holdings if row.token.address == address]
+    return visit.show("own_piece.html", held=held[0] if held else None, address=address)
 
 
 async def show_liquidity(visit: Visit) -> Response:

@@ -21,6 +21,6 @@
 
   note("Choose your wallet. It shows you the text before you sign.");
   wallet.find(document.getElementById("wallets"), "Sign in with ", signIn, () => {
-    note("No wallet was found in this browser. Install a wallet extension, or open this page in your wallet's own browser. The wallet needs no eth and no network of ours.");
+    note("No wallet was found in this browser. Install a wallet extension, or open this page in your wallet's own browser, as below. The wallet needs no eth and no network of ours.");
   });
 })();

@@ -20,7 +20,19 @@ _READERS = (
     "practice.md", "marks.md", "scorecard.md", "verify.md", "terminal.md", "glossary.md", "security.md",
 )  # fmt: skip
 """Pages for users, in order of use; the others are for operators and developers."""
+_MAX_WORDS, _MAX_HITS, _EXCERPT = 8, 20, 180
 _ABSOLUTE = re.compile(r"https?://|#")
+
+
+@dataclass(frozen=True, slots=True)
+class DocSection:
+    """A part of a page below a heading. ``id``: empty: above the first heading. ``text``: its words, without
+    marks; of a part of lower level, they belong to that one alone."""
+
+    id: str
+    title: str
+    level: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,16 @@ class DocPage:
     name: str
     title: str
     body: str
+    sections: tuple[DocSection, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocHit:
+    """A section that a search found, with the words around the first that was looked for."""
+
+    page: DocPage
+    section: DocSection
+    excerpt: str
 
 
 class DocPages:
@@ -57,13 +79,27 @@ class DocPages:
         """The pages for users: name and title."""
         return [(name, _read_title(self._files[name])) for name in _READERS if name in self._files]
 
+    def search(self, query: str) -> list[DocHit]:
+        """Sections of the pages for users that have every word of the query, those with one in their heading
+        first. Empty: none has, or nothing was asked for."""
+        words = query.lower().split()[:_MAX_WORDS]
+        pages = [page for name in _READERS if (page := self.find(name)) is not None]
+        found = [
+            DocHit(page, section, _excerpt(section.text, words[0]))
+            for page in pages
+            for section in page.sections
+            if words and all(word in f"{page.title} {section.title} {section.text}".lower() for word in words)
+        ]
+        found.sort(key=lambda hit: not any(word in hit.section.title.lower() for word in words))
+        return found[:_MAX_HITS]
+
     def _render(self, name: str) -> DocPage:
         tokens = self._markdown.parse(self._files[name].read_text())
         title = tokens[1].content if tokens and tokens[0].tag == "h1" else name
         self._resolve_links(tokens, PurePosixPath(name).parent)
         _name_headings(tokens)
         body = self._markdown.renderer.render(tokens[3:], self._markdown.options, {})
-        return DocPage(name, title, body)
+        return DocPage(name, title, body, _split_sections(tokens[3:]))
 
     def _resolve_links(self, tokens: Sequence[Token], folder: PurePosixPath) -> None:
         """Points links to other pages at their addresses; of links to files that are not served, only the
@@ -127,6 +163,32 @@ def _name_headings(tokens: Sequence[Token]) -> None:
             slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
             token.attrs["id"] = slug if not seen[slug] else f"{slug}-{seen[slug]}"
             seen[slug] += 1
+
+
+def _split_sections(tokens: Sequence[Token]) -> tuple[DocSection, ...]:
+    sections: list[DocSection] = []
+    heading, texts = ("", "", 1), list[str]()
+    is_heading = False
+    for token in tokens:
+        if token.type == "heading_open":
+            sections.append(DocSection(*heading, " ".join(texts)))
+            heading, texts, is_heading = (str(token.attrs["id"]), "", int(token.tag[1])), [], True
+        elif token.type in ("inline", "fence"):
+            children = token.children or [token]
+            text = "".join(" " if child.type == "softbreak" else child.content for child in children)
+            if is_heading:
+                heading, is_heading = (heading[0], text, heading[2]), False
+            else:
+                texts.append(text)
+    return tuple(one for one in (*sections, DocSection(*heading, " ".join(texts))) if one.id or one.text)
+
+
+def _excerpt(text: str, word: str) -> str:
+    """The words around the first place of ``word``, or the beginning."""
+    place = max(0, text.lower().find(word))
+    begin = text.rfind(" ", 0, max(0, place - _EXCERPT // 3)) + 1
+    cut = text[begin : begin + _EXCERPT]
+    return f"{'…' if begin else ''}{cut}{'…' if len(text) > begin + _EXCERPT else ''}"
 
 
 def _read_title(path: Path) -> str:

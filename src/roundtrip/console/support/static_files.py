@@ -75,8 +75,8 @@ class StaticFiles:
 
 
 def join_styles() -> bytes:
-    """The style sheet of all pages: the files of ``static/css`` in the order of their names, without comments and
-    needless spaces."""
+    """The style sheet of all pages: the files of ``static/css`` in the order of their names, without comments
+    and needless spaces."""
     folder = resources.files("roundtrip.console") / "static" / "css"
     rules = "".join(file.read_text() for file in sorted(folder.iterdir(), key=lambda file: file.name))
     rules = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", rules, flags=re.DOTALL))
