@@ -29,9 +29,11 @@ async def test_from_the_front_by_a_symbol_to_the_verdict_and_who_holds_it(
     card = page.get_by_role("article")
     await expect(card.locator(".word")).to_contain_text(re.compile("[Ss]ell"))
     await expect(card).to_contain_text(re.compile("loss of|round trip"))
+    await page.get_by_role("link", name="Holders", exact=True).click()
     holders = page.get_by_role("region", name="Who holds it")
     await expect(holders.get_by_role("table").first).to_be_visible()
     await expect(holders.get_by_role("img", name="Of the supply")).to_be_visible()
+    await page.get_by_role("link", name="Tests", exact=True).click()
     grid = page.get_by_role("region", name="What was tried")
     await expect(grid.get_by_role("row")).not_to_have_count(0)
 
@@ -123,7 +125,7 @@ async def test_by_keyboard_alone(newcomer: Visitor, ground: BrowserGround) -> No
         await page.keyboard.press("Tab")
         reached.append(await page.evaluate("() => document.activeElement.textContent.trim()"))
     assert reached == wanted
-    assert {"Board", "Alerts", "Practice", "Docs", "Sign in"} <= set(links)
+    assert {"Board", "Simulate", "Alerts", "Practice", "Portfolio", "Sign in"} <= set(links)
     await newcomer.open("/status")
     for _ in range(3):
         await page.keyboard.press("Tab")
@@ -142,6 +144,7 @@ async def test_without_scripts_everything_that_needs_no_account_is_there(
         await page.goto(f"{ground.url}/token/{ground.fair}")
         await expect(page.get_by_role("article")).to_contain_text(re.compile("loss of|round trip"))
         await expect(page.get_by_role("table").first).to_be_visible()
+        await page.get_by_role("link", name="Holders", exact=True).click()
         await page.locator(f'main p a[href="/token/{ground.fair}/holders"]').click()
         await page.wait_for_url("**/holders")
         await expect(page.get_by_role("heading", name="Who holds it")).to_be_visible()

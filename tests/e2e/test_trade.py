@@ -80,11 +80,11 @@ async def test_from_the_board_over_the_token_to_a_buy_and_a_sell(
     await row.click()
     await page.wait_for_url(f"**/token/{token}")
     await expect(page.locator(".hero .word")).to_contain_text("Can sell")
-    await page.get_by_role("link", name="Trade it with your wallet").click()
+    await page.get_by_role("link", name="Buy 0.1 ETH of it with your wallet").click()
     await page.get_by_role("button", name="Use the account of Sending wallet").click()
     await expect(page.get_by_label("Your wallet’s address")).to_have_value(trader)
     await newcomer.send("Check and prepare")
-    await expect(page.get_by_role("heading", name="The steps do that and nothing else")).to_be_visible()
+    await expect(page.get_by_text("Verified:")).to_be_visible()
     await page.get_by_role("button", name="Buy with Sending wallet").click()
     await expect(page.locator("#send-note")).to_have_text(
         "You refused it in your wallet. Nothing more was sent."

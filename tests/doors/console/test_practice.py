@@ -57,7 +57,10 @@ async def test_a_reload_of_a_form_does_not_trade_twice(me: Account, built: Built
     first = await me.do("practice_buy", **buy)
     again = await me.do("practice_buy", **buy)
     assert (first[0], again[0]) == (200, 200)
-    rows = [re.findall('<div class="notice t-ok" role="status">(.*?)</div>', page)[0] for _, page in (first, again)]
+    rows = [
+        re.findall('<div class="notice t-ok" role="status">(.*?)</div>', page)[0]
+        for _, page in (first, again)
+    ]
     assert rows[0] == rows[1]
     assert await sides(me) == ["buy"]
     sell = {"once": await once(me, 1), "token": built.tokens["plain"], "percent": "50"}

@@ -177,8 +177,7 @@ async def test_what_was_tried_is_coloured_by_its_loss(reader: PageReader, built:
         page = await reader.token(built.tokens[story])
         tried = page.partition('id="grid"')[2].partition("</section>")[0]
         found = re.findall(
-            r'class="t-(\w+)"><a [^>]+><span [^>]+>✓</span> <span [^>]+>sells, </span>−([\d.]+) %',
-            tried,
+            r'class="t-(\w+)"><a [^>]+><span [^>]+>✓</span> <span [^>]+>sells, </span>−([\d.]+) %', tried
         )
         lines += [(level, float(lost) * 100) for level, lost in found]
     assert {level for level, _ in lines} == {"ok", "warn", "danger"}

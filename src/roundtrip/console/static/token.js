@@ -80,6 +80,26 @@ window.addEventListener("load", () => {
   for (const part of document.querySelectorAll("[data-near]")) near.observe(part);
 });
 
+// The size's slider: each place is a size that was simulated. A press checks it in full.
+document.addEventListener("htmx:afterSettle", () => {
+  const slider = document.getElementById("size-slider"), told = document.getElementById("size-told");
+  const table = document.querySelector("[data-sizes]");
+  if (!slider?.hidden || !table) return;
+  slider.hidden = told.hidden = false;
+  const show = () => {
+    const row = table.tBodies[0].rows[Number(slider.value)], { eth } = row.dataset;
+    const link = document.createElement("a"), path = `${table.dataset.sizes}?amount=${eth}`;
+    link.href = path;
+    link.textContent = "Check it";
+    for (const [name, value] of [["get", path], ["target", "#sized"], ["swap", "outerHTML"], ["push-url", "true"]]) link.setAttribute(`hx-${name}`, value);
+    told.replaceChildren(`${eth} ETH: `, ...[...row.cells[1].childNodes].map((node) => node.cloneNode(true)), " ", link);
+    htmx.process(told);
+    slider.setAttribute("aria-valuetext", told.textContent);
+  };
+  slider.addEventListener("input", show);
+  show();
+});
+
 // The tab of the part that is shown: style sheets show it by the page's address.
 function markTab() {
   const shown = location.hash.length > 1 && document.getElementById(location.hash.slice(1))?.closest(".parts-of > div");

@@ -213,7 +213,7 @@
     senders.replaceChildren();
     const [label, use] = begun ? ["Look what became of it with ", look] : [side === "sell" ? "Sell with " : "Buy with ", send];
     wallet.find(senders, label, use, () => {
-      note("No wallet was found in this browser. Open this page in your wallet's own browser, or send the bytes above by other means.");
+      note("No wallet was found in this browser. Open this page in your wallet's own browser, or send the bytes below by other means.");
     });
   }
 

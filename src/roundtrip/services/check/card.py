@@ -18,7 +18,7 @@ from roundtrip.domain.verdicts.risks import Risk, list_risks
 from roundtrip.services.support.answer_fields import at, says
 from roundtrip.services.support.check_answer import read_sold_bps
 
-from .probe_grid import CheckGrid, ExitSizes, exit_sizes, format_size, grid_of
+from .probe_grid import CheckGrid, format_size, grid_of
 
 Share = Annotated[int | None, says("Hundredths of a percent; null: not known.")]
 
@@ -38,7 +38,6 @@ class CostAnswer(msgspec.Struct, frozen=True, rename="camel"):
     impact_bps: Share
     buy_gas: Gas
     sell_gas: Gas
-    exits: ExitSizes | None
 
 
 class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
@@ -93,7 +92,6 @@ def _cost(evidence: Evidence, index: int, cost: Cost, policy: Policy) -> CostAns
         impact_bps=cost.impact_bps,
         buy_gas=None if sold is None else _gas_text(sold.buy_gas, evidence, policy),
         sell_gas=None if sold is None else _gas_text(sold.sell_gas, evidence, policy),
-        exits=exit_sizes(venue, policy),
     )
 
 

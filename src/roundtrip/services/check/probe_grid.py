@@ -270,34 +270,6 @@ def _badness(cell: GridCell) -> tuple[int, int]:
     return ("sells", "unknown", "refused").index(cell.came), cell.loss_bps or 0
 
 
-class ExitSizes(msgspec.Struct, frozen=True):
-    """How much of the price a round trip of each tried size takes, its own price impact included.
-    ``largest``: the largest size up to which all lose under ``MARKED_LOSS_BPS``; null: none does."""
-
-    tried: list[str]
-    largest: str | None
-
-
-def exit_sizes(venue: VenueEvidence, policy: Policy) -> ExitSizes | None:
-    """What the tried sizes lose. The impact counts, because a later sell does not undo it. None: not
-    measured."""
-    small = _buy_of(venue, "thousandth")
-    sizes: list[Size] = sorted(
-        {cell.probe.size for cell in venue.cells}, key=lambda size: size_wei(size, policy)
-    )
-    tried, largest, is_whole = [], None, True
-    for size in sizes:
-        lost, bought = _worst_loss(venue, size, policy), _buy_of(venue, size)
-        if isinstance(lost, Missing) or bought is None or small is None or not small.received_raw:
-            continue
-        kept = _kept_bps(bought, small)
-        left = 0 if lost is None else (BPS - max(0, lost)) * min(BPS, kept)
-        is_whole &= left > BPS * (BPS - MARKED_LOSS_BPS) and bought.paid_raw * 100 >= bought.offered_raw * 98
-        tried.append(format_size(size, policy))
-        largest = tried[-1] if is_whole else largest
-    return ExitSizes(tried, largest) if tried else None
-
-
 def _kept_bps(bought: CompletedBuy, small: CompletedBuy) -> int:
     """How many tokens a buy got for its money, as a share of what a small one got for the same."""
     return bought.received_raw * small.paid_raw * BPS // max(1, bought.paid_raw * small.received_raw)
@@ -306,18 +278,3 @@ def _kept_bps(bought: CompletedBuy, small: CompletedBuy) -> int:
 def _buy_of(venue: VenueEvidence, size: Size) -> CompletedBuy | None:
     outcomes = (buy.outcome for buy in venue.buys if (buy.size, buy.environment) == (size, 0))
     return next((outcome for outcome in outcomes if isinstance(outcome, CompletedBuy)), None)
-
-
-def _worst_loss(venue: VenueEvidence, size: Size, policy: Policy) -> int | Missing | None:
-    """The largest loss of the whole sells of this size soon after the buy; None: one of them did not sell."""
-    losses = []
-    for cell in venue.cells:
-        probe = cell.probe
-        is_whole = probe.share_bps >= policy.most_bps and probe.seller == "buyer"
-        if probe.size == size and probe.delay_s == policy.later_s and is_whole:
-            lost = cell.outcome if isinstance(cell.outcome, Missing) else lost_bps(cell.outcome)
-            if lost is None:
-                return None
-            losses.append(lost)
-    known = [lost for lost in losses if isinstance(lost, int)]
-    return max(known) if losses and len(known) == len(losses) else Missing("node", "it was not sold")

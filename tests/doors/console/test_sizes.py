@@ -1,0 +1,99 @@
+"""What each size loses, as a piece of a token's page: the same figures as checks, and never a pass."""
+
+import re
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from roundtrip.config.settings import Settings
+from roundtrip.services.check.size_curve import SIZES_WEI, SizePoint, find_largest, size_curve
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.answer_fields import TokenParams
+from roundtrip_development.devnet.world import Built
+from support.serving import service
+
+SIZES = ("0.01", "0.03", "0.1", "0.3", "1", "2", "5", "10")
+
+
+@pytest.fixture
+async def url(indexed: Context) -> AsyncIterator[str]:
+    async with service(indexed, Settings(anon_per_minute=10_000)) as found:
+        yield found
+
+
+async def read(context: Context, token: str) -> list[SizePoint]:
+    return (await size_curve(context, TokenParams(token))).answer.points
+
+
+def points(*losses: int | None) -> list[SizePoint]:
+    """Of these losses; the sizes after them do not sell."""
+    rows = (*losses, *[None] * (len(SIZES) - len(losses)))
+    return [
+        SizePoint(eth, "refused" if loss is None else "sells", loss, None if loss is None else 0)
+        for eth, loss in zip(SIZES, rows, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("story", ["plain", "v4_eth", "usdg_pool", "curve", "v4_fee_on_sell"])
+async def test_a_size_loses_what_a_check_of_it_says(
+    indexed: Context, built: Built, url: str, story: str
+) -> None:
+    found = {point.eth: point for point in await read(indexed, built.tokens[story])}
+    assert tuple(found) == SIZES
+    async with (
+        aiohttp.ClientSession() as browser,
+        browser.get(f"{url}/v1/check/{built.tokens[story]}") as one,
+    ):
+        loss_bps = (await one.json())["trade"]["roundTripLossBps"]
+    point = found["0.1"]
+    assert point.came == "sells"
+    assert point.loss_bps is not None
+    assert abs(point.loss_bps - loss_bps) <= 2
+
+
+async def test_what_does_not_sell_has_no_loss_and_no_largest_size(indexed: Context, built: Built) -> None:
+    answer = (await size_curve(indexed, TokenParams(built.tokens["owner_only_sell"]))).answer
+    assert {point.came for point in answer.points} == {"refused"}
+    assert [point.lost_bps() for point in answer.points] == [None] * len(SIZES)
+    assert (answer.largest_eth, answer.is_deeper) == (None, False)
+
+
+async def test_a_limit_of_the_token_ends_the_curve(indexed: Context, built: Built) -> None:
+    """``max_transaction`` takes small trades alone."""
+    found = await read(indexed, built.tokens["max_transaction"])
+    assert found[0].came == "sells"
+    assert found[-1].came == "refused"
+
+
+async def test_where_nothing_can_be_bought_nothing_is_drawn(indexed: Context, built: Built, url: str) -> None:
+    assert await read(indexed, built.tokens["no_pool"]) == []
+    async with aiohttp.ClientSession() as browser:
+        async with browser.get(f"{url}/token/{built.tokens['no_pool']}/sizes") as page:
+            assert "Not known: no venue takes a buy now." in await page.text()
+        async with browser.get(f"{url}/token/{built.tokens['plain']}/sizes") as page:
+            shown = await page.text()
+    assert re.findall(r'data-eth="([\d.]+)"', shown) == list(SIZES)
+    assert "A check at a size tries more." in shown
+
+
+@pytest.mark.parametrize(
+    ("losses", "largest"),
+    [
+        ((60, 60, 60, 60, 60, 60, 60, 60), (None, True)),
+        ((600,), (None, False)),
+        ((100, 200, 300, 700), ("0.2", False)),
+        ((100, 200), ("0.03", False)),
+        ((499, 501), ("0.02", False)),
+        ((), (None, False)),
+    ],
+)
+def test_the_largest_size_lies_between_two_that_were_tried(
+    losses: tuple[int, ...], largest: tuple[str | None, bool]
+) -> None:
+    assert find_largest(points(*losses)) == largest
+
+
+def test_what_is_lost_counts_the_impact() -> None:
+    assert SizePoint("1", "sells", 200, 1000).lost_bps() == 1180
+    assert len(SIZES_WEI) == len(SIZES)
