@@ -14,7 +14,7 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from .account_sections import bag, channels, inbox, keys, marks, overview, practice, unlocks, watch
 from .account_sections.inbox import tell_alert
 
-_SECTIONS = (overview, inbox, watch, channels, bag, unlocks, practice, marks, keys)
+_SECTIONS = (bag, inbox, watch, channels, practice, unlocks, marks, keys, overview)
 ROOMS: tuple[Room, ...] = tuple(section.ROOM for section in _SECTIONS)
 ACTS: tuple[AccountForm, ...] = tuple(act for section in _SECTIONS for act in section.ACTS)
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
@@ -24,8 +24,8 @@ _ACTS: Mapping[str, AccountForm] = MappingProxyType({act.operation.name: act for
 
 
 async def show_first_room(visit: Visit) -> Response:
-    """GET /account: the first room."""
-    return await _render_room(visit, ROOMS[0])
+    """GET /account: what somebody sees who signed in."""
+    return await _render_room(visit, overview.ROOM)
 
 
 async def show_room(visit: Visit) -> Response:

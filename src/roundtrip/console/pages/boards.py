@@ -89,7 +89,7 @@ BOARDS: tuple[AnyBoard, ...] = (
         "moving_now",
         "Moving now",
         "Moving",
-        "Tokens with more eth going in than coming out over the last ten minutes.",
+        "Net buying over the last ten minutes.",
         MOVING,
         board_tables.MOVING,
         lambda answer: answer.rows,

@@ -106,12 +106,13 @@ async def show_wallet(visit: Visit) -> Response:
     sort = visit.query.get("sort", "cost")
     sort = sort if sort in _SORTS else "cost"
     positions = sort_positions([value_position(row) for row in answer.holdings.rows], sort)
+    shown = [row.token.address for row in positions] + [row.token.address for row in answer.launches.rows]
     return visit.show(
         "wallet.html",
         page=page,
         answer=answer,
         positions=positions,
-        states=await read_token_states(visit, [row.token.address for row in positions]),
+        states=await read_token_states(visit, shown),
         unrealised=sum_gains(positions),
         sort=sort,
         sorts=tuple(_SORTS),

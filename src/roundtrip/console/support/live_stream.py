@@ -13,7 +13,7 @@ from roundtrip.api.request.callers import start_detached_task
 from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 
-MAX_PER_ADDRESS = 4
+MAX_PER_ADDRESS = 8
 """Streams of one address: a browser opens six connections to a host, and pages need some of them."""
 MOST = 500
 """Streams of one process."""

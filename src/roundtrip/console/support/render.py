@@ -40,11 +40,13 @@ def refusal(
         return Markup('<span title="{}">{}</span>').format(text, meaning)
     if text not in ROUTER_REASONS:
         return stranger(text, NO_REASON)
-    words = "" if is_short else TRANSFER_REFUSED if told == TRANSFER_REFUSED else REASON_WITHHELD
+    if is_short:
+        return Markup("")
+    words: str = TRANSFER_REFUSED if told == TRANSFER_REFUSED else REASON_WITHHELD
     hidden = (NO_REASON, TRANSFER_REFUSED, REASON_WITHHELD, *ROUTER_REASONS)
-    if not is_short and told and told not in hidden:
+    if told and told not in hidden:
         words = Markup("{}; without the router the token says {}").format(_HIDDEN, stranger(told))
-    return Markup('<span title="{}">{}</span>').format(text, words) if words else words
+    return Markup('<span title="{}">{}</span>').format(text, words)
 
 
 _HIDDEN = "the router hides the reason"
@@ -91,7 +93,12 @@ def render_sentence(text: str) -> Markup:
 
 
 def _with_breaks(text: str) -> Markup:
-    return Markup("<br>").join(text.split("\n"))
+    return Markup("<br>").join(keep_units(text).split("\n"))
+
+
+def keep_units(text: str) -> str:
+    """The text with its figures tied to their units: no line ends between them."""
+    return re.sub(r"(?<=\d) (?=(?:%|eth|ETH|usdg)(?![a-z]))", "\u00a0", text)
 
 
 def _shorten_decimal(text: str) -> str:
@@ -117,7 +124,7 @@ def without_raw(text: str) -> str:
 
 def percent(bps: int | float | None) -> str:
     """A share in bps (a hundredth of a percent): ``0.60 %``; a dash if it is not known."""
-    return "–" if bps is None else _sign(format_percent(round(bps)))
+    return "–" if bps is None else keep_units(_sign(format_percent(round(bps))))
 
 
 def number(value: int | float | None) -> str:

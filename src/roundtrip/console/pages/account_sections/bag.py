@@ -67,5 +67,7 @@ async def _read(visit: Visit) -> Values:
     }
 
 
-ROOM = Room("bag", "Bag", "See what the tokens in your wallet are worth, and which of them went bad.", _read)
+ROOM = Room(
+    "bag", "Portfolio", "See what the tokens in your wallet are worth, and which of them went bad.", _read
+)
 ACTS: tuple[AccountForm, ...] = ()

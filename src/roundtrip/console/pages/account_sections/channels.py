@@ -40,7 +40,7 @@ async def _read(visit: Visit) -> Values:
 
 ROOM = Room(
     "channels",
-    "Channels",
+    "Send alerts to",
     "Choose where alerts go besides your inbox: a webhook, Discord or Telegram.",
     _read,
 )

@@ -26,5 +26,5 @@ async def _read(visit: Visit) -> Values:
     }
 
 
-ROOM = Room("marks", "Marks", "Name and mark wallets, and see how your flags on tokens turned out.", _read)
+ROOM = Room("marks", "Labels", "Name and mark wallets, and see how your flags on tokens turned out.", _read)
 ACTS = (AccountForm(MARK, "marks", ("address", "name", "mark")), AccountForm(UNMARK, "marks", ("address",)))

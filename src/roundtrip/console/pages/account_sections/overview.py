@@ -22,7 +22,7 @@ async def _read(visit: Visit) -> Values:
     }
 
 
-ROOM = Room("overview", "Account", "See your calls and your limits, or sign out.", _read)
+ROOM = Room("overview", "Settings", "See your calls and your limits, or sign out.", _read)
 ACTS = (
     AccountForm("mark_as_agent", "overview", ("name",)),
     AccountForm("redeem_payment", "overview", ("tx",)),

@@ -19,7 +19,7 @@ async def _read(visit: Visit) -> Values:
 
 ROOM = Room(
     "unlocks",
-    "Unlocks",
+    "Vesting",
     "See when locked liquidity of your tokens can be withdrawn, in the next 30 days.",
     _read,
 )

@@ -87,7 +87,7 @@ async def _read(visit: Visit) -> Values:
 
 
 ROOM = Room(
-    "watch", "Watch", "Set rules that alert you about trades, watch tokens, and follow wallets.", _read
+    "watch", "Alerts", "Set rules that alert you about trades, watch tokens, and follow wallets.", _read
 )
 ACTS = (
     AccountForm("follow_wallet", "watch", ("address", "name")),
