@@ -1,9 +1,12 @@
 """The table of commands, and the help that lists them. It imports nothing that takes long."""
 
+import json
 import shutil
 import textwrap
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import groupby
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -34,6 +37,9 @@ _DEVELOPMENT = CommandPart(
 _SERVICE = CommandPart("The service and its database", "uvicorn", _EXTRA)
 JUDGING = "judging"
 """The module of the commands that read their arguments themselves, and whose exit code is a verdict."""
+HELP_FILE, HELP_COLUMNS = "cli/help.json", 80
+"""What ``--help`` of the other commands prints, in the package; ``roundtrip publish`` writes it. Their own
+modules take seconds to import."""
 GROUP = "roundtrip.commands"
 """The group of entry points by which another package brings commands."""
 
@@ -108,8 +114,8 @@ COMMANDS = MappingProxyType(
         ),
         "origin": CommandEntry(
             _SERVICE, "index", "origin",
-            "When a wallet was first met and who funded it, from the index or an archive; exit 2: not "
-            "found out.",
+            "Shows when a wallet was first seen and who funded it, from the index or an archive; exit 2: "
+            "unknown.",
         ),
         "keys": CommandEntry(
             _SERVICE, "keys", "app",
@@ -189,6 +195,17 @@ def format_help(width: int | None = None) -> str:
         "--install-completion makes your shell complete the commands."
     )
     return "\n".join([*lines, "", *_wrap(options, columns, "")]) + "\n"
+
+
+def read_help(words: Sequence[str]) -> str | None:
+    """The written help of a command, such as ``["keys", "list"]``. None: there is none, its part is not
+    installed, or the terminal is too narrow for it."""
+    entry = COMMANDS.get(words[0])
+    is_wide = shutil.get_terminal_size().columns >= HELP_COLUMNS
+    if entry is None or not is_wide or not is_installed(entry.part):
+        return None
+    texts: dict[str, str] = json.loads((Path(roundtrip.__file__).parent / HELP_FILE).read_text())
+    return texts.get(" ".join(words))
 
 
 _WIDEST = 100

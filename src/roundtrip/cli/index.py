@@ -111,7 +111,7 @@ async def _forget(settings: Settings) -> None:
 
 
 def origin(wallet: Annotated[str, typer.Argument(help="The wallet's address.")]) -> None:
-    """When a wallet was first met and who funded it, from the index or an archive; exit 2: not found out."""
+    """Shows when a wallet was first seen and who funded it, from the index or an archive; exit 2: unknown."""
     try:
         address = parse_address(wallet)
     except ValueError as error:
