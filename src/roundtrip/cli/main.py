@@ -135,6 +135,8 @@ def run(arguments: list[str]) -> int:
 
 def describe_error(error: Exception) -> str | None:
     """An expected error as one line; None: it is not expected."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
     if isinstance(error, CannotRun | OSError):
         return str(error)
     if type(error).__module__.startswith("pydantic"):
