@@ -134,7 +134,7 @@ $(VENV)/.runs: requirements.lock pyproject.toml verify/pyproject.toml developmen
 	@test -w . || { echo "roundtrip: you may not write to this folder; copy it to one of yours, and run make there" >&2; exit 1; }
 	@command -v $(PYTHON) >/dev/null || { echo "roundtrip: there is no $(PYTHON); install Python 3.11, 3.12 or 3.13, and name it as in: make run PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit("roundtrip: Python 3.11, 3.12 or 3.13 is needed, and $(PYTHON) is " + sys.version.split()[0] + "; name another as in: make run PYTHON=python3.12") if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
-	@echo "installing 110 Python packages into $(VENV), 230 MB (once; half a minute, of a slow line's download more)"
+	@echo "installing 110 Python packages into $(VENV), 245 MB (once; half a minute, of a slow line's download more)"
 	@begun=$$(date +%s); $(PYTHON) -m venv $(if $(wildcard $@),,--clear) $(VENV) && export VIRTUAL_ENV='$(CURDIR)/$(VENV)' && \
 	  $(BIN)/python -m pip uninstall -qq -y setuptools && \
 	  $(PIP) --require-hashes -r requirements.lock && \
@@ -168,7 +168,7 @@ var/geth: tests/support/geth.version
 	else echo "there is no Go to build geth with"; fi
 
 tests/conformance/node_modules/.installed: tests/conformance/package-lock.json
-	@echo "installing the protocol's conformance suite, and the Node it needs"
+	@echo "installing the protocol's conformance suite, Pyright, and the Node they need"
 	@cd tests/conformance && $(NPM_CI) $(call OR_SAY,the protocol's conformance suite)
 	@touch $@
 

@@ -11,7 +11,11 @@ PROJECT = Path(__file__).resolve().parents[2]
 def make(*arguments: str) -> tuple[int, str, list[str]]:
     """The exit code, the output, and the lines of errors without make's own."""
     done = subprocess.run(["/usr/bin/env", "make", *arguments], cwd=PROJECT, capture_output=True, text=True)
-    return done.returncode, done.stdout, [line for line in done.stderr.splitlines() if line[:5] != "make:"]
+    return (
+        done.returncode,
+        done.stdout,
+        [line for line in done.stderr.splitlines() if not line.startswith("make")],
+    )
 
 
 @pytest.mark.parametrize(
