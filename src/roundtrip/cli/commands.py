@@ -15,10 +15,11 @@ import roundtrip
 
 class CommandPart(NamedTuple):
     """A part of the software that brings commands. ``module``: it is installed where this module is; empty:
-    always. ``install``: how to install it."""
+    always. ``package``: our package of it. ``install``: how to install it."""
 
     title: str
     module: str = ""
+    package: str = ""
     install: str = ""
 
 
@@ -29,12 +30,20 @@ _EXTRA = (
 )
 _NODE = CommandPart("Over a node alone")
 _VERIFIER = CommandPart(
-    "Offline", "roundtrip_verify", "install the folder verify of a checkout, or its wheel"
+    "Offline",
+    "roundtrip_verify",
+    "the package roundtrip-verify",
+    "install the folder verify of a checkout, or its wheel",
 )
 _DEVELOPMENT = CommandPart(
-    "To try and to develop", "roundtrip_development", f"{_EXTRA}, and the folder development of the checkout"
+    "To try and to develop",
+    "roundtrip_development",
+    "the package roundtrip-development",
+    f"{_EXTRA}, and the folder development of the checkout",
 )
-_SERVICE = CommandPart("The service and its database", "uvicorn", _EXTRA)
+_SERVICE = CommandPart(
+    "The service and its database", "uvicorn", "the extra 'server' of roundtrip-check", _EXTRA
+)
 JUDGING = "judging"
 """The module of the commands that read their arguments themselves, and whose exit code is a verdict."""
 HELP_FILE, HELP_COLUMNS = "cli/help.json", 80
