@@ -161,8 +161,8 @@ COMMANDS = MappingProxyType(
         ),
         "verify": CommandEntry(
             _SERVICE, "verify", "verify_proof",
-            "Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: not found "
-            "out.",
+            "Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: "
+            "unknown.",
         ),
     }
 )  # fmt: skip

@@ -126,7 +126,7 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
         try:
             origin = await build.find_wallet_origin(settings, network, database_url, wallet)
         except RoundtripError as error:
-            print(f"{wallet}: not found out. {error.message}")
+            print(f"{wallet}: unknown. {error.message}")
             raise SystemExit(_UNKNOWN) from None
     print(_describe_origin(wallet, origin))
     if origin is None:
@@ -136,7 +136,7 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
 def _describe_origin(wallet: Address, origin: FirstSeen | NothingReached | None) -> str:
     if origin is None:
         return (
-            f"{wallet}: not found out. The index does not reach back that far, and no node's "
+            f"{wallet}: unknown. The index does not reach back that far, and no node's "
             f"archive answered."
         )
     if isinstance(origin, NothingReached):
