@@ -135,10 +135,7 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
 
 def _describe_origin(wallet: Address, origin: FirstSeen | NothingReached | None) -> str:
     if origin is None:
-        return (
-            f"{wallet}: unknown. The index does not reach back that far, and no node's "
-            f"archive answered."
-        )
+        return f"{wallet}: unknown. The index does not reach back that far, and no node's archive answered."
     if isinstance(origin, NothingReached):
         return f"{wallet} has not appeared up to block {origin.searched_number:,}."
     seen_at = datetime.fromtimestamp(origin.first_s, UTC)
