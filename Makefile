@@ -11,9 +11,11 @@ PIP = $(if $(shell command -v uv),UV_PYTHON_DOWNLOADS=never uv pip install$(QUIE
 QUIET = $(shell test -t 2 || echo ' -q')
 # Where there is no npm, the one of a Python package.
 NPM := $(if $(shell command -v npm),npm,$(CURDIR)/$(BIN)/npm)
-CI_ONCE = $(NPM) ci --ignore-scripts --no-audit --no-fund --engine-strict=false --loglevel=error
+CI_ONCE = $(NPM) ci --ignore-scripts --no-audit --no-fund --engine-strict=false --loglevel=error --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000
 # Once more, where the registry or the network failed.
-NPM_CI = { $(CI_ONCE) >/dev/null || { sleep 5; $(CI_ONCE) >/dev/null; }; }
+NPM_CI = { $(CI_ONCE) >/dev/null 2>&1 || { sleep 5; $(CI_ONCE) >/dev/null; }; }
+# Ends what failed with one sentence of ours.
+OR_SAY = || { echo "roundtrip: $(1) could not be installed; check the network and the disk's free space, then run make again" >&2; exit 1; }
 export PATH := $(PATH):$(CURDIR)/$(BIN)
 # Compiled modules are kept, whatever the environment says: without them each run compiles all tests again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -115,7 +117,7 @@ sbom = -m deploy.bill
 clients = -m clients.generate
 deploy = -m deploy.lint deploy/.lint/bin
 
-write: $(VENV)/.installed node_modules/.installed $(if $(filter deploy,$(NAME)),deploy/.lint/.installed) $(if $(filter clients,$(NAME)),$(CLIENTS)) ## Writes NAME=evidence, rejudge, draw, cases, screenshots, pictures, wheel, sbom, clients or lock; NAME=deploy checks deploy/.
+write: $(VENV)/$(if $(filter wheel,$(NAME)),.runs,.installed) node_modules/.installed $(if $(filter deploy,$(NAME)),deploy/.lint/.installed) $(if $(filter clients,$(NAME)),$(CLIENTS)) ## Writes NAME=evidence, rejudge, draw, cases, screenshots, pictures, wheel, sbom, clients or lock; NAME=deploy checks deploy/.
 ifeq ($(NAME),lock)
 	set -e; for name in requirements requirements-npm clients/python/generator; do \
 	  $(COMPILE) --upgrade $$name.in -o $$name.lock; done
@@ -126,31 +128,35 @@ else
 	@$(TESTS) $(or $($(NAME)),$(error NAME is evidence, rejudge, draw, cases, screenshots, pictures, wheel, sbom, clients, lock or deploy))
 endif
 
-# What the demo needs, of the tests' packages none.
+# What the demo needs, of the tests' packages none. An environment that was left unfinished starts anew. Python 3.11
+# puts setuptools into it, which nothing of ours takes.
 $(VENV)/.runs: requirements.lock pyproject.toml verify/pyproject.toml development/pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("roundtrip needs Python 3.11, 3.12 or 3.13, and this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
-	@echo "installing 110 Python packages into $(VENV), 230 MB (once; half a minute, of a slow line's download more)"
-	@begun=$$(date +%s); $(PYTHON) -m venv $(VENV) && export VIRTUAL_ENV='$(CURDIR)/$(VENV)' && \
+	@test -w . || { echo "roundtrip: you may not write to this folder; copy it to one of yours, and run make there" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "roundtrip: there is no $(PYTHON); install Python 3.11, 3.12 or 3.13, and name it as in: make run PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit("roundtrip: Python 3.11, 3.12 or 3.13 is needed, and $(PYTHON) is " + sys.version.split()[0] + "; name another as in: make run PYTHON=python3.12") if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
+	@echo "installing 110 Python packages into $(VENV), 245 MB (once; half a minute, of a slow line's download more)"
+	@begun=$$(date +%s); $(PYTHON) -m venv $(if $(wildcard $@),,--clear) $(VENV) && export VIRTUAL_ENV='$(CURDIR)/$(VENV)' && \
+	  $(BIN)/python -m pip uninstall -qq -y setuptools && \
 	  $(PIP) --require-hashes -r requirements.lock && \
 	  $(PIP) --no-deps --no-build-isolation --editable . --editable verify --editable development && \
-	  echo "  $$(($$(date +%s) - begun)) s"
+	  echo "  $$(($$(date +%s) - begun)) s" $(call OR_SAY,the Python packages)
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.runs requirements-tests.lock
 	@echo "installing the tests' Python packages, 330 MB more"
 	@begun=$$(date +%s); export VIRTUAL_ENV='$(CURDIR)/$(VENV)'; $(PIP) --require-hashes -r requirements-tests.lock && \
-	  echo "  $$(($$(date +%s) - begun)) s"
+	  echo "  $$(($$(date +%s) - begun)) s" $(call OR_SAY,the tests' Python packages)
 	@touch $@
 
 # Only where there is no npm.
 $(VENV)/.npm: $(VENV)/.runs requirements-npm.lock
 	@echo "installing npm as a Python package, 60 MB"
-	@export VIRTUAL_ENV='$(CURDIR)/$(VENV)'; $(PIP) --require-hashes -r requirements-npm.lock
+	@export VIRTUAL_ENV='$(CURDIR)/$(VENV)'; $(PIP) --require-hashes -r requirements-npm.lock $(call OR_SAY,npm)
 	@touch $@
 
 node_modules/.installed: package-lock.json $(if $(filter npm,$(NPM)),,$(VENV)/.npm)
 	@echo "installing the local chain's node, 68 MB"
-	@begun=$$(date +%s); $(NPM_CI) && echo "  $$(($$(date +%s) - begun)) s"
+	@begun=$$(date +%s); $(NPM_CI) && echo "  $$(($$(date +%s) - begun)) s" $(call OR_SAY,the local chain's node)
 	@touch $@
 
 # A real geth, for tests. Without Go or the network it is missing, and they go without it.
@@ -162,34 +168,34 @@ var/geth: tests/support/geth.version
 	else echo "there is no Go to build geth with"; fi
 
 tests/conformance/node_modules/.installed: tests/conformance/package-lock.json
-	@echo "installing the protocol's conformance suite, and the Node it needs"
-	@cd tests/conformance && $(NPM_CI)
+	@echo "installing the protocol's conformance suite, Pyright, and the Node they need"
+	@cd tests/conformance && $(NPM_CI) $(call OR_SAY,the protocol's conformance suite)
 	@touch $@
 
 tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
 	@echo "installing the accessibility checker"
-	@cd tests/e2e && $(NPM_CI)
+	@cd tests/e2e && $(NPM_CI) $(call OR_SAY,the accessibility checker)
 	@touch $@
 
 bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json
 	@echo "installing Ponder, to measure beside it"
-	@cd bench/peers/ponder && $(NPM_CI)
+	@cd bench/peers/ponder && $(NPM_CI) $(call OR_SAY,Ponder)
 	@touch $@
 
 bench/peers/lighthouse/node_modules/.installed: bench/peers/lighthouse/package-lock.json
 	@echo "installing Lighthouse, and the Node it needs"
-	@cd bench/peers/lighthouse && $(NPM_CI)
+	@cd bench/peers/lighthouse && $(NPM_CI) $(call OR_SAY,Lighthouse)
 	@touch $@
 
 clients/python/.venv/.installed: clients/python/generator.lock
 	@echo "installing the generator of the Python client"
 	@$(PYTHON) -m venv clients/python/.venv
-	@clients/python/.venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r $<
+	@clients/python/.venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r $< $(call OR_SAY,the generator of the Python client)
 	@touch $@
 
 clients/typescript/node_modules/.installed: clients/typescript/package-lock.json
 	@echo "installing what builds the TypeScript client"
-	@cd clients/typescript && $(NPM_CI)
+	@cd clients/typescript && $(NPM_CI) $(call OR_SAY,what builds the TypeScript client)
 	@touch $@
 
 clients/typescript/dist/.built: clients/typescript/node_modules/.installed $(wildcard clients/typescript/*.json clients/typescript/src/*.ts clients/typescript/test/*.ts)
@@ -199,5 +205,5 @@ clients/typescript/dist/.built: clients/typescript/node_modules/.installed $(wil
 deploy/.lint/.installed: deploy/lint.txt
 	@echo "installing the checkers of compose files, images and bills"
 	@$(PYTHON) -m venv deploy/.lint
-	@deploy/.lint/bin/python -m pip install -qq --disable-pip-version-check -r deploy/lint.txt
+	@deploy/.lint/bin/python -m pip install -qq --disable-pip-version-check -r deploy/lint.txt $(call OR_SAY,the checkers)
 	@touch $@

@@ -25,7 +25,7 @@ from roundtrip_development.devnet.artifacts import PACKAGES
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "licences.md"
 OTHER_LOCKS = (
-    ("the protocol's conformance suite", "tests/conformance/package-lock.json"),
+    ("the protocol's conformance suite, and Pyright", "tests/conformance/package-lock.json"),
     ("the browser's tests", "tests/e2e/package-lock.json"),
     ("what the sync is measured beside", "bench/peers/ponder/package-lock.json"),
     ("what scores the pages", "bench/peers/lighthouse/package-lock.json"),

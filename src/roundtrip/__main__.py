@@ -24,6 +24,11 @@ def main() -> None:
         # Without a command there was nothing to do: that is wrong usage, and no verdict.
         print(listed, end="", file=sys.stdout if sys.argv[1:] else sys.stderr)
         raise SystemExit(0 if sys.argv[1:] else 64)
+    if sys.argv[2:] and sys.argv[-1] in ("-h", "--help"):
+        text = import_module("roundtrip.cli.commands").read_help(sys.argv[1:-1])
+        if text is not None:
+            print(text, end="")
+            return
     is_judging = len(sys.argv) > 1 and sys.argv[1] in _JUDGING
     import_module("roundtrip.cli.judging" if is_judging else "roundtrip.cli.main").main()
 

@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 from eth_account import Account
+from eth_account.signers.local import LocalAccount
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
@@ -76,6 +77,24 @@ async def test_a_bot_of_ten_lines_checks_what_became_ok(
     assert (await reading).decode().startswith(f"ok {live.plain} It was bought and sold straight back")
 
 
+async def run_bot(
+    program: Sequence[str], folder: Path, live: Live, rpc: SyncRpc, wallet: LocalAccount
+) -> tuple[int | None, str, str]:
+    """The bot's exit code, what it printed, and its errors."""
+    process = await asyncio.create_subprocess_exec(
+        *program, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": f"{PYTHON / 'src'}:{PROJECT / 'verify' / 'src'}",
+            "ROUNDTRIP_URL": live.url, "NODE_URL": rpc.url, "WALLET_KEY": "0x" + bytes(wallet.key).hex(),
+            "CONTRACTS": str(folder / "devnet.json"),
+        },
+    )  # fmt: skip
+    async with asyncio.timeout(60):
+        shown, wrong = await process.communicate()
+    return process.returncode, shown.decode(), wrong.decode()
+
+
 @pytest.mark.parametrize("language", ["python", "typescript"])
 async def test_a_bot_buys_and_sells(
     live: Live, built: Built, rpc: SyncRpc, tmp_path: Path, language: str
@@ -92,26 +111,36 @@ async def test_a_bot_buys_and_sells(
         assert (CLIENT / "test" / "bot.ts").read_text() == bot
         program = [shutil.which("node") or "node", str(await build() / "test" / "bot.js")]
     for token, code, printed in ((live.plain, 0, ["bought", "sold"]), (live.trap, 1, [])):
-        process = await asyncio.create_subprocess_exec(
-            *program, token, "0.05", "0", cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={
-                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                "PYTHONPATH": f"{PYTHON / 'src'}:{PROJECT / 'verify' / 'src'}",
-                "ROUNDTRIP_URL": live.url, "NODE_URL": rpc.url, "WALLET_KEY": "0x" + bytes(wallet.key).hex(),
-                "CONTRACTS": str(tmp_path / "devnet.json"),
-            },
-        )  # fmt: skip
-        async with asyncio.timeout(60):
-            shown, wrong = await process.communicate()
-        assert process.returncode == code, wrong.decode()
-        assert shown.decode().split() == [word for done in printed for word in (done, token)]
+        ended, shown, wrong = await run_bot([*program, token, "0.05", "0"], tmp_path, live, rpc, wallet)
+        assert ended == code, wrong
+        assert shown.split() == [word for done in printed for word in (done, token)]
     held = rpc.call(
         "eth_call", {"to": live.plain, "data": calldata("balanceOf(address)", wallet.address)}, "latest"
     )
     assert int(held, 16) == 0
     left = int(rpc.call("eth_getBalance", wallet.address, "latest"), 16)
     assert 10**18 - 10**15 < left < 10**18
+
+
+async def test_a_bot_does_not_wait_for_ever_for_a_receipt(
+    live: Live, built: Built, rpc: SyncRpc, tmp_path: Path
+) -> None:
+    bot, count = re.subn(r"time\(\) \+ 120", "time()", next(b.text for b in blocks(PAGE, "python")))
+    assert count == 1
+    (tmp_path / "bot.py").write_text(bot)
+    (tmp_path / "devnet.json").write_text(json.dumps(describe(built, rpc.url)))
+    wallet = Account.create()
+    rpc.call("anvil_setBalance", wallet.address, hex(10**18))
+    was_mining = rpc.call("anvil_getAutomine")
+    rpc.call("evm_setAutomine", False)
+    try:
+        program = [sys.executable, "bot.py", live.plain, "0.05", "0"]
+        code, shown, wrong = await run_bot(program, tmp_path, live, rpc, wallet)
+    finally:
+        rpc.call("anvil_dropAllTransactions")
+        rpc.call("evm_setAutomine", was_mining)
+    assert (code, shown) == (1, ""), wrong
+    assert wrong.startswith("not in a block after 120 s, and may still get there: 0x")
 
 
 def test_every_method_is_on_the_page() -> None:

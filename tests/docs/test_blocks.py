@@ -32,6 +32,8 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/marks.md", "bash"): "docs/test_examples.py",
     ("docs/operations.md", "json"): "docs/test_operations_page.py",
     ("docs/operations.md", "bash"): "docs/test_operations_page.py",
+    ("docs/operations.md", "ini"): "db/maintenance/test_point_in_time.py",
+    ("docs/operations.md", "sh"): "db/maintenance/test_point_in_time.py",
     ("docs/operations.md", "sql"): "docs/test_operations_page.py",
     ("docs/operations.md", "nginx"): "docs/test_operations_page.py",
     ("docs/operations.md", "caddyfile"): "docs/test_operations_page.py",

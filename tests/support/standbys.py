@@ -4,6 +4,7 @@ sockets, made by pg_basebackup. To kill, stall and promote."""
 import asyncio
 import contextlib
 import os
+import shlex
 import subprocess
 import urllib.parse
 from collections.abc import AsyncIterator, Sequence
@@ -44,6 +45,20 @@ class ReplicatedPostgres(EmbeddedPostgres):
         async with connected(self.dsn) as connection:
             await connection.execute(statement)
 
+    async def run_script(self, script: str) -> None:
+        """In a shell, as the server's user, with its programs."""
+        given = f'export PATH="{self._programs()}:$PATH" PGHOST="{self.folder}" PGUSER=roundtrip; {script}'
+        process = self._spawn("/bin/bash", "-euc", given)
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.to_thread(process.wait)
+        assert process.returncode == 0, (self.home / "postgres.log").read_text()
+
+    def hand_over(self, folder: Path) -> Path:
+        """Makes a folder, or takes one, that belongs to the server's user."""
+        folder.mkdir(mode=0o700, exist_ok=True)
+        os.chown(folder, self._uid, self._gid)
+        return folder
+
     def _spawn(self, *command: str) -> subprocess.Popen[bytes]:
         if not command[0].endswith("/postgres"):
             return super()._spawn(*command)
@@ -53,17 +68,12 @@ class ReplicatedPostgres(EmbeddedPostgres):
         if self._primary is None:
             await super()._create_cluster(programs)
             return
-        data = self.home / "data"
-        data.mkdir(mode=0o700)
-        os.chown(data, self._uid, self._gid)
+        data = self.hand_over(self.home / "data")
         source = f"host={self._primary.folder} user=roundtrip application_name={self.directory.name}"
-        process = self._spawn(
-            f"{programs}/pg_basebackup", "-D", str(data), "-d", source, "--write-recovery-conf",
-            "--checkpoint=fast", "--no-sync",
-        )  # fmt: skip
-        async with asyncio.timeout(WAIT_S):
-            await asyncio.to_thread(process.wait)
-        assert process.returncode == 0, (self.home / "postgres.log").read_text()
+        await self.run_script(
+            f"pg_basebackup -D {shlex.quote(str(data))} -d {shlex.quote(source)} --write-recovery-conf"
+            " --checkpoint=fast --no-sync"
+        )
 
 
 @dataclass
@@ -89,10 +99,11 @@ class Cluster:
             end = await connection.fetchval("SELECT pg_current_wal_insert_lsn()::text")
         for standby in self.standbys:
             async with connected(standby.dsn) as connection:
-                await _until(connection, "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", end)
+                await until(connection, "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", end)
 
 
-async def _until(connection: Connection, is_so: str, *args: object) -> None:
+async def until(connection: Connection, is_so: str, *args: object) -> None:
+    """Until the server answers a question with yes."""
     async with asyncio.timeout(WAIT_S):
         while not await connection.fetchval(is_so, *args):  # noqa: ASYNC110
             await asyncio.sleep(_EVERY_S)

@@ -1,5 +1,6 @@
 """All that the index says, as lines that two indexes of one chain have in common."""
 
+import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -11,7 +12,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from sim.digest import digest
-from support.databases import database, migrate_placed
+from support.databases import connected, database, migrate_placed
 from unit.venues.logs import NETWORK
 
 
@@ -69,3 +70,22 @@ async def all_rows(connection: Connection, table: str, order: str) -> list[dict[
     """Rows of a table of facts as they are."""
     rows = await connection.fetch(f"SELECT * FROM facts.{table} ORDER BY {order}")  # noqa: S608
     return [dict(row) for row in rows]
+
+
+async def everything(url: str) -> dict[str, tuple[int, str]]:
+    """The count and digest of every table's rows, and the last value of every sequence."""
+    async with connected(url) as connection:
+        contents = {}
+        for row in await connection.fetch(
+            "SELECT schemaname || '.' || tablename AS name FROM pg_tables"
+            " WHERE schemaname IN ('public', 'facts', 'jobs', 'accounts')"
+        ):
+            name = row["name"]
+            rows = await connection.fetch(f"SELECT entry::text AS line FROM {name} AS entry")  # noqa: S608
+            lines = sorted(line["line"] for line in rows)
+            contents[name] = (len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest())
+        for row in await connection.fetch(
+            "SELECT schemaname || '.' || sequencename AS name, last_value FROM pg_sequences"
+        ):
+            contents[row["name"]] = (row["last_value"] or 0, "sequence")
+        return contents

@@ -1,9 +1,12 @@
 """The table of commands, and the help that lists them. It imports nothing that takes long."""
 
+import json
 import shutil
 import textwrap
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import groupby
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,10 +15,11 @@ import roundtrip
 
 class CommandPart(NamedTuple):
     """A part of the software that brings commands. ``module``: it is installed where this module is; empty:
-    always. ``install``: how to install it."""
+    always. ``package``: our package of it. ``install``: how to install it."""
 
     title: str
     module: str = ""
+    package: str = ""
     install: str = ""
 
 
@@ -26,14 +30,25 @@ _EXTRA = (
 )
 _NODE = CommandPart("Over a node alone")
 _VERIFIER = CommandPart(
-    "Offline", "roundtrip_verify", "install the folder verify of a checkout, or its wheel"
+    "Offline",
+    "roundtrip_verify",
+    "the package roundtrip-verify",
+    "install the folder verify of a checkout, or its wheel",
 )
 _DEVELOPMENT = CommandPart(
-    "To try and to develop", "roundtrip_development", f"{_EXTRA}, and the folder development of the checkout"
+    "To try and to develop",
+    "roundtrip_development",
+    "the package roundtrip-development",
+    f"{_EXTRA}, and the folder development of the checkout",
 )
-_SERVICE = CommandPart("The service and its database", "uvicorn", _EXTRA)
+_SERVICE = CommandPart(
+    "The service and its database", "uvicorn", "the extra 'server' of roundtrip-check", _EXTRA
+)
 JUDGING = "judging"
 """The module of the commands that read their arguments themselves, and whose exit code is a verdict."""
+HELP_FILE, HELP_COLUMNS = "cli/help.json", 80
+"""What ``--help`` of the other commands prints, in the package; ``roundtrip publish`` writes it. Their own
+modules take seconds to import."""
 GROUP = "roundtrip.commands"
 """The group of entry points by which another package brings commands."""
 
@@ -108,8 +123,8 @@ COMMANDS = MappingProxyType(
         ),
         "origin": CommandEntry(
             _SERVICE, "index", "origin",
-            "When a wallet was first met and who funded it, from the index or an archive; exit 2: not "
-            "found out.",
+            "Shows when a wallet was first seen and who funded it, from the index or an archive; exit 2: "
+            "unknown.",
         ),
         "keys": CommandEntry(
             _SERVICE, "keys", "app",
@@ -146,8 +161,8 @@ COMMANDS = MappingProxyType(
         ),
         "verify": CommandEntry(
             _SERVICE, "verify", "verify_proof",
-            "Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: not found "
-            "out.",
+            "Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: "
+            "unknown.",
         ),
     }
 )  # fmt: skip
@@ -189,6 +204,17 @@ def format_help(width: int | None = None) -> str:
         "--install-completion makes your shell complete the commands."
     )
     return "\n".join([*lines, "", *_wrap(options, columns, "")]) + "\n"
+
+
+def read_help(words: Sequence[str]) -> str | None:
+    """The written help of a command, such as ``["keys", "list"]``. None: there is none, its part is not
+    installed, or the terminal is too narrow for it."""
+    entry = COMMANDS.get(words[0])
+    is_wide = shutil.get_terminal_size().columns >= HELP_COLUMNS
+    if entry is None or not is_wide or not is_installed(entry.part):
+        return None
+    texts: dict[str, str] = json.loads((Path(roundtrip.__file__).parent / HELP_FILE).read_text())
+    return texts.get(" ".join(words))
 
 
 _WIDEST = 100

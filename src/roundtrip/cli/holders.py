@@ -5,8 +5,8 @@ import sys
 
 from .judging import EXIT_CODES
 
-_MISSING = """Showing who holds a token needs an index; this command has only a node. From logs alone a buy
-looks like a gift: the index knows the token's launch, its pools and their prices.
+_MISSING = """Only the service can show who holds a token: it keeps an index of launches, pools and prices.
+This command has only a node, and from a node's logs a buy looks like a gift.
 
 Start a service with one:   ROUNDTRIP_NETWORK=robinhood roundtrip serve
 and beside it:              ROUNDTRIP_NETWORK=robinhood roundtrip sync

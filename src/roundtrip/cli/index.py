@@ -111,7 +111,7 @@ async def _forget(settings: Settings) -> None:
 
 
 def origin(wallet: Annotated[str, typer.Argument(help="The wallet's address.")]) -> None:
-    """When a wallet was first met and who funded it, from the index or an archive; exit 2: not found out."""
+    """Shows when a wallet was first seen and who funded it, from the index or an archive; exit 2: unknown."""
     try:
         address = parse_address(wallet)
     except ValueError as error:
@@ -126,7 +126,7 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
         try:
             origin = await build.find_wallet_origin(settings, network, database_url, wallet)
         except RoundtripError as error:
-            print(f"{wallet}: not found out. {error.message}")
+            print(f"{wallet}: unknown. {error.message}")
             raise SystemExit(_UNKNOWN) from None
     print(_describe_origin(wallet, origin))
     if origin is None:
@@ -135,10 +135,7 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
 
 def _describe_origin(wallet: Address, origin: FirstSeen | NothingReached | None) -> str:
     if origin is None:
-        return (
-            f"{wallet}: not found out. The index does not reach back that far, and no node's "
-            f"archive answered."
-        )
+        return f"{wallet}: unknown. The index does not reach back that far, and no node's archive answered."
     if isinstance(origin, NothingReached):
         return f"{wallet} has not appeared up to block {origin.searched_number:,}."
     seen_at = datetime.fromtimestamp(origin.first_s, UTC)

@@ -62,7 +62,9 @@ def command(name: str) -> TyperCommand | TyperGroup:
         is_ours = error.name is None or (error.name.startswith("roundtrip") and error.name not in _OPTIONAL)
         if not entry.part.install or is_ours:
             raise
-        raise CannotRun(f"{name} needs {error.name}, which is not installed: {entry.part.install}") from None
+        raise CannotRun(
+            f"{name} needs {entry.part.package}: {entry.part.install} ({error.name} is missing)"
+        ) from None
     bound_recursion()
     if not isinstance(target, typer.Typer):
         wrapper = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -135,6 +137,8 @@ def run(arguments: list[str]) -> int:
 
 def describe_error(error: Exception) -> str | None:
     """An expected error as one line; None: it is not expected."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
     if isinstance(error, CannotRun | OSError):
         return str(error)
     if type(error).__module__.startswith("pydantic"):

@@ -28,7 +28,7 @@ def verify_proof(
         ),
     ] = None,
 ) -> None:
-    """Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: not found out."""
+    """Repeats a check from its proof; exit 0: all of it holds, 1: something does not, 2: unknown."""
     try:
         trusted = network_from(network) if network else build.select_network(Settings())
         with file.open("rb") as stream:

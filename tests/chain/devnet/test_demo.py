@@ -174,20 +174,30 @@ def test_an_interrupt_while_it_starts_leaves_nothing(demo: Demo) -> None:
         assert await_gone(started_by_it) == set()
 
 
-@pytest.mark.parametrize("setting", ["ROUNDTRIP_PORT", "ROUNDTRIP_RPC_PORT"])
-def test_a_taken_port_is_a_clear_error(demo: Demo, setting: str) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        demo.environment[setting] = str(taken.getsockname()[1])
+@pytest.mark.parametrize(
+    "settings", [["ROUNDTRIP_PORT"], ["ROUNDTRIP_RPC_PORT"], ["ROUNDTRIP_PORT", "ROUNDTRIP_RPC_PORT"]]
+)
+def test_a_taken_port_is_a_clear_error(demo: Demo, settings: list[str]) -> None:
+    with contextlib.ExitStack() as stack:
+        for setting in settings:
+            taken = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            demo.environment[setting] = str(taken.getsockname()[1])
         with demo.running() as process:
             output, _ = process.communicate(timeout=WAIT_S)
-        assert process.returncode == 1
-        assert output.startswith(
-            f"roundtrip: Port {taken.getsockname()[1]} on 127.0.0.1 is in use or not available"
-        )
+    assert process.returncode == 1
+    assert output.startswith("roundtrip: Port")
+    assert output.count("\n") == 1
+    for setting in settings:
+        assert f"{demo.environment[setting]} " in output
         assert setting in output
-        assert "Traceback" not in output
+
+
+def test_a_folder_that_cannot_be_written_to_is_named_before_anything_is_fetched(demo: Demo) -> None:
+    demo.environment["ROUNDTRIP_VAR"] = "/dev/null/var"
+    with demo.running() as process:
+        output, _ = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    assert output == "roundtrip: /dev/null/var cannot be written to: set ROUNDTRIP_VAR to a folder that can\n"
 
 
 def test_a_setting_that_makes_no_sense_is_one_clear_error(demo: Demo) -> None:

@@ -203,7 +203,7 @@ async def test_without_an_archive_it_could_not_be_found_out(
         for wallet in (EARLY, LATE, NOBODY):
             done = await ask(node_url, wallet)
             assert done.exit_code == 2
-            assert done.output.startswith(f"{wallet}: not found out. ")
+            assert done.output.startswith(f"{wallet}: unknown. ")
             assert done.output.count("\n") == 1
     assert await index.fetchval("SELECT count(*) FROM facts.older_origin") == 0
 

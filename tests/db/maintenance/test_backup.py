@@ -4,7 +4,6 @@ import asyncio
 import base64
 import contextlib
 import gzip
-import hashlib
 import os
 import secrets
 from collections.abc import AsyncIterator
@@ -31,7 +30,7 @@ from support.alert_ground import AlertGround, buys
 from support.alerting import accounts as new_accounts
 from support.databases import connected, database, named, needs_one_server
 from support.servers import STRANGE, ServerPostgres
-from support.tables import append_blocks, begin_index, own_database, tables
+from support.tables import append_blocks, begin_index, everything, own_database, tables
 from support.told_blocks import Chain, MadeUp, launched, sent
 from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -61,25 +60,6 @@ async def full_url(database_url: str) -> AsyncIterator[str]:
             await connection.execute("DELETE FROM facts.rewound")
             await jobs.enqueue(connection, "token", TOKEN)
         yield url
-
-
-async def everything(url: str) -> dict[str, tuple[int, str]]:
-    """The count and digest of every table's rows, and the last value of every sequence."""
-    async with connected(url) as connection:
-        contents = {}
-        for row in await connection.fetch(
-            "SELECT schemaname || '.' || tablename AS name FROM pg_tables"
-            " WHERE schemaname IN ('public', 'facts', 'jobs', 'accounts')"
-        ):
-            name = row["name"]
-            rows = await connection.fetch(f"SELECT entry::text AS line FROM {name} AS entry")  # noqa: S608
-            lines = sorted(line["line"] for line in rows)
-            contents[name] = (len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest())
-        for row in await connection.fetch(
-            "SELECT schemaname || '.' || sequencename AS name, last_value FROM pg_sequences"
-        ):
-            contents[row["name"]] = (row["last_value"] or 0, "sequence")
-        return contents
 
 
 async def run_command(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:

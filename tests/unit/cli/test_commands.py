@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from roundtrip.cli.commands import COMMANDS, format_help
+from roundtrip.cli.commands import COMMANDS, JUDGING, format_help, read_help
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
@@ -32,3 +32,15 @@ def test_help_of_an_installation_without_the_extras_lists_what_it_can_run() -> N
 def test_a_call_without_a_command_is_wrong_usage(arguments: list[str], code: int) -> None:
     done = subprocess.run([sys.executable, "-m", "roundtrip", *arguments], capture_output=True, text=True)
     assert (done.returncode, "Over a node alone:" in (done.stdout or done.stderr)) == (code, True)
+
+
+@pytest.mark.parametrize("columns", [79, 80])
+def test_help_is_written_for_every_command_and_for_terminals_that_it_fits(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    written = [name for name, entry in COMMANDS.items() if entry.module != JUDGING]
+    assert [name for name in COMMANDS if read_help([name])] == (written if columns == 80 else [])
+    assert read_help(["frobnicate"]) is None
+    for words in (*([name] for name in written), ["keys", "revoke"]):
+        assert max(map(len, (read_help(words) or "").splitlines()), default=0) <= columns

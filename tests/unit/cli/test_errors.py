@@ -38,6 +38,7 @@ def test_a_wrong_setting_is_named(
 
 def test_other_failures_speak_for_themselves() -> None:
     assert describe_error(OSError("no such file")) == "no such file"
+    assert describe_error(OSError(30, "Read-only file system", "/var/x")) == "/var/x: Read-only file system"
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ LATE = frozenset({"aiohttp", "asyncpg", "msgspec", "pydantic", "pydantic_setting
         ("sys.argv[1:] = ['--help']; import roundtrip.__main__; roundtrip.__main__.main()", LATE),
         ("sys.argv[1:] = ['--version']; import roundtrip.__main__; roundtrip.__main__.main()",
          LATE | {"typer", "rich"}),
-        ("sys.argv[1:] = ['check', '--help']; import roundtrip.__main__; roundtrip.__main__.main()",
-         LATE | {"typer"}),
+        *((f"sys.argv[1:] = {[*words, '--help']}; import roundtrip.__main__; roundtrip.__main__.main()",
+           LATE | {"typer"}) for words in (["check"], ["serve"], ["keys", "list"], ["demo"])),
         ("from roundtrip import Checker", LATE | {"typer", "rich"}),
         ("from roundtrip.library import node_checks", {"asyncpg", "pydantic", "typer", "uvloop"}),
         ("import roundtrip_verify as verify", LATE | {"typer", "rich"}),
@@ -67,13 +67,12 @@ def test_what_answers_at_once_reads_little(program: str, unread: set[str]) -> No
 
 
 _NO_COMMANDS = "import importlib.metadata; importlib.metadata.entry_points = lambda **_: ()"
-_ABSENT = "which is not installed: install"
-_VERIFIER = "the folder verify of a checkout, or its wheel"
+_VERIFIER = "install the folder verify of a checkout, or its wheel"
 _SERVER = (
-    "the file or checkout that this came from with its extra, as in "
+    "install the file or checkout that this came from with its extra, as in "
     f"pipx install --force 'roundtrip_check-{roundtrip.__version__}-py3-none-any.whl[server]'"
 )
-_HOW_TO_DEVELOP = f"{_ABSENT} {_SERVER}, and the folder development of the checkout"
+_TO_DEVELOP = f"{_SERVER}, and the folder development of the checkout (roundtrip_development is missing)"
 
 
 def beside_a_node() -> set[str]:
@@ -100,14 +99,18 @@ def test_what_needs_a_node_alone_reads_nothing_of_the_extras(module: str) -> Non
 @pytest.mark.parametrize(
     ("name", "without", "line"),
     [
-        ("demo", _NO_COMMANDS, f"demo needs roundtrip_development, {_HOW_TO_DEVELOP}"),
-        ("publish", _NO_COMMANDS, f"publish needs roundtrip_development, {_HOW_TO_DEVELOP}"),
+        ("demo", _NO_COMMANDS, f"demo needs the package roundtrip-development: {_TO_DEVELOP}"),
+        ("publish", _NO_COMMANDS, f"publish needs the package roundtrip-development: {_TO_DEVELOP}"),
         (
             "verify-trade",
             "sys.modules['roundtrip_verify'] = None",
-            f"verify-trade needs roundtrip_verify, {_ABSENT} {_VERIFIER}",
+            f"verify-trade needs the package roundtrip-verify: {_VERIFIER} (roundtrip_verify is missing)",
         ),
-        ("serve", "sys.modules['uvicorn'] = None", f"serve needs uvicorn, {_ABSENT} {_SERVER}"),
+        (
+            "serve",
+            "sys.modules['uvicorn'] = None",
+            f"serve needs the extra 'server' of roundtrip-check: {_SERVER} (uvicorn is missing)",
+        ),
     ],
 )
 def test_what_is_not_installed_is_named_with_what_to_install(name: str, without: str, line: str) -> None:

@@ -22,6 +22,7 @@ from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.cli.terminal import console, environment, is_on_terminal, log_to_stderr, run
 from roundtrip.config.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.config.settings import Settings
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.observability import prometheus, tracing
 from roundtrip.store.server import valkey
 from roundtrip_development.commands import demo_accounts
@@ -38,6 +39,10 @@ _Welcome = Callable[..., None]
 
 def _find_folders(settings: Settings) -> world.DevnetFolders:
     var = settings.var.absolute()
+    with contextlib.suppress(OSError):
+        var.mkdir(parents=True, exist_ok=True)
+    if not os.access(var, os.W_OK):
+        raise CannotRun(f"{var} cannot be written to: set ROUNDTRIP_VAR to a folder that can")
     with console.status("finding the local chain's node") as status:
         project = project_folder(var, _report_to(status))
     return world.DevnetFolders(project, var)
@@ -84,9 +89,10 @@ def demo(actors: Actors = False, process_count: ProcessCount = 1, genesis_s: Gen
     """A local chain, a database and the service, with sample tokens to try it on."""
     settings = relax_limits(Settings())
     log_to_stderr()
+    rpc_port = ("127.0.0.1", settings.rpc_port, "ROUNDTRIP_RPC_PORT")
+    _check_ports_free((settings.host, settings.port, "ROUNDTRIP_PORT"), rpc_port)
     with http_server.take_port(settings) as listening:
         folders = _find_folders(settings)
-        _check_port_free(settings.rpc_port)
         built = _build_chain(folders, genesis_s)
         options = _node_options(settings.rpc_port, DEMO_BLOCK_TIME_S, built, genesis_s)
         with (
@@ -272,10 +278,23 @@ def _run_actors(
     return live_actors.trading(node.url, built) if actors else contextlib.nullcontext()
 
 
-def _check_port_free(port: int) -> None:
-    """Raises CannotRun: the local node's port is in use."""
-    if port:
-        http_server.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
+def _check_ports_free(*ports: tuple[str, int, str]) -> None:
+    """Takes hosts, ports and the settings that move them. Raises CannotRun: one is in use; where several are,
+    by another demo as a rule, it names them all."""
+    errors, moved = [], []
+    for host, port, setting in ports:
+        try:
+            http_server.listen(host, port, setting).close()
+        except CannotRun as error:
+            errors.append(error)
+            moved.append(f"{setting}={port + 1}")
+    if len(errors) > 1:
+        raise CannotRun(
+            f"Ports {' and '.join(str(port) for _, port, _ in ports)} are in use, perhaps by another demo: "
+            f"end it, or move this one, as in {' '.join(moved)} make run."
+        )
+    if errors:
+        raise errors[0]
 
 
 def devnet(
@@ -285,8 +304,8 @@ def devnet(
 ) -> None:
     """Only the local chain; var/devnet.json describes it."""
     settings = Settings()
+    _check_ports_free(("127.0.0.1", settings.rpc_port, "ROUNDTRIP_RPC_PORT"))
     folders = _find_folders(settings)
-    _check_port_free(settings.rpc_port)
     built = _build_chain(folders, genesis_s)
     options = _node_options(settings.rpc_port, block_time_s, built, genesis_s)
     with world.start_world(folders, built, options) as node:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from roundtrip.domain.base.errors import CannotRun
 
+from .project import NPM_RETRIES, reason_of
+
 
 @dataclass(frozen=True, slots=True)
 class Package:
@@ -118,12 +120,21 @@ def pins_digest(packages: Sequence[Package] = PACKAGES) -> str:
 def _fetch_package(package: Package) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as scratch:
         command = ["npm", "pack", "--silent", "--pack-destination", scratch]
-        done = subprocess.run(
-            [*command, f"{package.name}@{package.version}"], capture_output=True, text=True, cwd=scratch
-        )
+        try:
+            done = subprocess.run(
+                [*command, f"{package.name}@{package.version}", *NPM_RETRIES],
+                capture_output=True,
+                text=True,
+                cwd=scratch,
+            )
+        except FileNotFoundError:
+            raise ArtifactError(
+                "fetching the contracts needs npm, which is missing: start with make run, or install Node 20"
+            ) from None
         archives = list(Path(scratch).glob("*.tgz"))
         if done.returncode or len(archives) != 1:
-            raise ArtifactError(f"npm could not fetch {package.name} {package.version}: {done.stderr[-300:]}")
+            reason = reason_of(done.stderr)
+            raise ArtifactError(f"npm could not fetch {package.name} {package.version}: {reason}")
         content = archives[0].read_bytes()
         digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
         if digest != package.sha512:

@@ -4,6 +4,8 @@ them out of a text.
 A node's text may hold anything: control characters, a page of HTML, even the API key of the request.
 """
 
+import contextlib
+import json
 import re
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -15,6 +17,11 @@ _CUT = "…"
 _READ_CHARACTERS = 4_000
 """No more of a node's text is read."""
 _TITLE = re.compile(r"<title[^>]*>(.*?)(?:</title|$)", re.IGNORECASE | re.DOTALL)
+_JSON_TEXTS = tuple(
+    re.compile(rf'"{name}"\s*:\s*("(?:[^"\\]|\\.)+")')
+    for name in ("message", "detail", "reason", "title", "error")
+)
+"""Where a JSON object says what is wrong, whatever else it holds, the most telling first."""
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|$)|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+|\b(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?[/?]\S*", re.IGNORECASE)
 _NAMED_SECRET = re.compile(
@@ -29,12 +36,16 @@ _KEY_FROM, _KEY_WITH_DIGIT_FROM = 24, 16
 
 
 def quote(text: str) -> str:
-    """The text in quotes, on one line, at most 80 characters, of a page only its title or its text without
-    markup; without characters that do not show, URLs, and words that may be keys. Empty: nothing is left."""
+    """The text in quotes, on one line, at most 80 characters; of a page only its title or its text without
+    markup, of JSON its message; without characters that do not show, URLs, and words that may be keys.
+    Empty: nothing is left."""
     words = names.clean(_read_page(text[:_READ_CHARACTERS]), _READ_CHARACTERS)
     for pattern, put in ((_URL, _CUT), (_NAMED_SECRET, rf"\1 {_CUT}")):
         words = pattern.sub(put, words)
-    words = names.reason(_LONG_WORD.sub(_cut_long_word, words))
+    words = _LONG_WORD.sub(_cut_long_word, words)
+    is_whole, words = len(words) <= names.REASON_LENGTH, names.reason(words)
+    if not is_whole:
+        words = f"{words[: names.REASON_LENGTH - 2].rpartition(' ')[0] or words[:-2]} {_CUT}"
     return f'"{words}"' if words.strip(f"{_CUT} ") else ""
 
 
@@ -44,7 +55,11 @@ def quote_error(error: RpcError) -> str:
 
 
 def _read_page(text: str) -> str:
-    """A page's title, else its text; the text itself where it is no page."""
+    """A page's title, else its text; the message of a JSON object; else the text itself."""
+    if text.lstrip().startswith("{"):
+        message = next(filter(None, (pattern.search(text) for pattern in _JSON_TEXTS)), None)
+        with contextlib.suppress(ValueError):
+            return str(json.loads(message[1], strict=False)) if message else text
     if not text.lstrip().startswith("<"):
         return text
     title = _TITLE.search(text)

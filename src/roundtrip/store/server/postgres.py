@@ -327,7 +327,10 @@ class EmbeddedPostgres:
             await connection.close(timeout=_QUERY_SECONDS)
 
     def _in_use(self) -> PostgresInUse:
-        return PostgresInUse(f"another roundtrip is already using {self.directory}")
+        return PostgresInUse(
+            f"another roundtrip is already using {self.directory}; end it, or set ROUNDTRIP_VAR to "
+            "another folder"
+        )
 
     def _failure(self, message: str) -> CannotRun:
         log = self.home / "postgres.log"

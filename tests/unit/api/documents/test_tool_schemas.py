@@ -10,6 +10,7 @@ import jsonschema
 import msgspec
 import pytest
 
+import roundtrip
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.short_schemas import shorten_parameters
 from roundtrip.api.documents.tool_schemas import (
@@ -23,6 +24,7 @@ from roundtrip.api.documents.tool_schemas import (
 )
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
+from roundtrip.cli.commands import HELP_FILE
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.check import policy_tables as explained
@@ -186,10 +188,12 @@ def test_the_manual_explains_every_error_code(code: str) -> None:
 def test_the_published_files_are_what_publish_would_write_today(tmp_path: Path) -> None:
     page = (DOCS / "verdicts.md").read_text()
     (tmp_path / "verdicts.md").write_text(verdicts_markdown(page, replace(POLICY, version="older")))
-    publish.publish(tmp_path)
-    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    publish.publish(tmp_path, tmp_path / "package")
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert written.keys() == {"api.md", "llms.txt", "openapi.json", "tools.json", "verdicts.md"}
     assert msgspec.json.decode(written["tools.json"]) == tools_json()
     assert written["api.md"].decode() == api_markdown()
     kept = {name: (DOCS / name).read_bytes() for name in written if (DOCS / name).exists()}
     assert kept == {name: written[name] for name in kept}, "run: roundtrip publish"
+    of_commands = (Path(roundtrip.__file__).parent / HELP_FILE).read_bytes()
+    assert of_commands == (tmp_path / "package" / HELP_FILE).read_bytes(), "run: roundtrip publish"

@@ -1,6 +1,7 @@
 """What is said of a node that refuses or fails: what it did, in its words, and what helps."""
 
 import asyncio
+import json
 import time
 from typing import Any, cast
 
@@ -42,7 +43,7 @@ def one_error(code: int, message: str) -> dict[str, Any]:
         (429, one_error(-32005, "rate limit"),
          f'The node limits our calls (HTTP status 429, error -32005 "rate limit"): {LIMIT}'),
         (429, {"error": "slow down"},
-         f"The node limits our calls (HTTP status 429 \"{{'error':'slow down'}}\"): {LIMIT}"),
+         f'The node limits our calls (HTTP status 429 "slow down"): {LIMIT}'),
         (429, b"Too Many Requests",
          f'The node limits our calls (HTTP status 429 "Too Many Requests"): {LIMIT}'),
         (200, one_error(-32005, "rate limit"),
@@ -130,7 +131,11 @@ def test_a_node_that_does_not_simulate_is_explained(error: RpcError, sentence: s
         ("<title></title><script>x()</script>Blocked", '"Blocked"'),
         ("", ""),
         ("\u200b", ""),
-        ("long " * 40, '"' + "long " * 15 + 'long"'),
+        ("long " * 40, '"' + "long " * 15 + '…"'),
+        (json.dumps({"detail": "Not found", "path": "/v1", "more": ["x y"] * 40}), '"Not found"'),
+        (json.dumps({"error": {"code": 7, "message": 'No plan \u2026 "free"'}}), "\"No plan … 'free'\""),
+        ('{"error": "it is clos', "\"{'error': 'it is clos\""),
+        (json.dumps({"some": ["words"] * 40}), "\"{'some': [" + "'words', " * 7 + '…"'),
     ],
 )
 def test_a_nodes_words_are_quoted(text: str, quoted: str) -> None:

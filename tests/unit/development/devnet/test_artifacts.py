@@ -71,6 +71,12 @@ def test_a_package_that_cannot_be_had_is_named(publish: Publish, tmp_path: Path)
     (tmp_path / "bin" / "npm").write_text("#!/bin/sh\necho no such version >&2\nexit 1\n")
     with pytest.raises(ArtifactError, match=r"thing 1\.0\.0: no such version"):
         fetch(tmp_path / "kept", quiet, (pinned,))
+    (tmp_path / "bin" / "npm").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(ArtifactError, match=r"thing 1\.0\.0: check the network and start again"):
+        fetch(tmp_path / "kept", quiet, (pinned,))
+    (tmp_path / "bin" / "npm").unlink()
+    with pytest.raises(ArtifactError, match="needs npm, which is missing"):
+        fetch(tmp_path / "kept", quiet, (pinned,))
 
 
 @pytest.mark.parametrize(
