@@ -168,7 +168,7 @@ async def test_what_strangers_wrote_is_escaped_and_marked(house: ConsoleHouse, b
 def test_a_long_decimal_of_a_sentence_is_cut_and_whole_for_who_hovers(exact: str, shown: str | None) -> None:
     answer = str(render_sentence(f"It came to {exact} eth."))
     cut = exact if shown is None else f'<span title="{exact}">{shown}</span>'
-    assert answer == f"It came to {cut} eth."
+    assert answer == (f"It came to {cut}\xa0eth." if shown is None else f"It came to {cut} eth.")
 
 
 async def test_what_a_wallet_holds_has_its_newest_check_and_tokens_have_their_symbol(
@@ -219,7 +219,7 @@ async def test_bad_input_is_told_on_a_page(house: ConsoleHouse) -> None:
         (number(0.1 + 0.7), "0.8"),
         (decimal("-0.0012345678"), '<span title="-0.0012345678">−0.001234</span>'),
         (decimal("0.25"), "0.25"),
-        (percent(60), "0.60 %"),
+        (percent(60), "0.60\xa0%"),
         (number(None), "–"),
     ],
 )

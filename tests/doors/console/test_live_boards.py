@@ -213,9 +213,9 @@ def test_places_are_bounded_and_given_back() -> None:
     assert live.count_streams() == 0
 
 
-async def test_an_address_has_four_streams(url: str, browser: aiohttp.ClientSession) -> None:
+async def test_an_address_has_eight_streams(url: str, browser: aiohttp.ClientSession) -> None:
     async with contextlib.AsyncExitStack() as open_ones:
-        for _ in range(4):
+        for _ in range(8):
             await open_ones.enter_async_context(stream(browser, url))
         async with browser.get(f"{url}/boards/winners/live") as refused:
             assert refused.status == 429

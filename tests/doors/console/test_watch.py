@@ -246,7 +246,7 @@ async def test_coming_unlocks_stand_by_day(me: Account, indexed: Context) -> Non
         await put_unlocks(connection, token, [], 2)
     days = [f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d}" for at_s in at]
     assert re.findall("<h2>(.*?)</h2>", page) == days
-    assert "30.00 % of the liquidity" in page
+    assert "30.00\xa0% of the liquidity" in page
     assert "A share that we do not know" in page
     assert f"/token/{token}/liquidity" in page
 
@@ -394,7 +394,7 @@ async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
 @pytest.mark.parametrize(
     ("text", "verb", "words"),
     [
-        ("0xab bought TOKEN for 1 eth.", "buying", ">FOX</bdi></a> for 1 eth."),
+        ("0xab bought TOKEN for 1 eth.", "buying", ">FOX</bdi></a> for 1\xa0eth."),
         ("1 more alert in that minute, not listed: any buying.", None, "1 more alert in that minute"),
         (
             "You watch TOKEN: its verdict changed from ok (ok) to danger (cannot_sell)."

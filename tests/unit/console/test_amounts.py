@@ -24,4 +24,4 @@ def test_a_sell_that_was_refused_is_told_with_what_sold(
     text = Templates({})._environment.from_string(source).render(sold=sold)
     assert says in text
     assert never not in text
-    assert (back is not None) == ("50.00 % of what it buys, sold back" in text)
+    assert (back is not None) == ("50.00\xa0% of what it buys, sold back" in text)

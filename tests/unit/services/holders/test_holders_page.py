@@ -49,7 +49,7 @@ def test_a_column_of_nothing_is_left_out_and_a_partial_answer_says_so_first() ->
 
 def test_a_small_share_has_no_colour_of_danger() -> None:
     page = shown(gathered())
-    assert "ten biggest 13.90 %" in page
+    assert "ten biggest 13.90\xa0%" in page
     assert "s-danger" not in page.split('<ul class="legend">')[0]
 
 
