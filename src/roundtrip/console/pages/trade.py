@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from starlette.responses import Response
@@ -209,8 +209,12 @@ async def _fill_in(visit: Visit, form: Mapping[str, str], tx_hash: str | None) -
     call = await visit.ask(_SENT_CALL, ExplainParams(tx_hash))
     if call.to is None:
         raise CallerFault("bad_input", "That transaction created a contract. Give one that calls a contract.")
-    return {**form, "from": form.get("from", "").strip() or call.sender, "to": call.to, "data": call.data,
-            "value": call.value, "calls": ""}  # fmt: skip
+    fields = msgspec.convert(form, CallsForm)
+    sender = fields.sender.strip() or call.sender
+    filled = msgspec.structs.replace(
+        fields, sender=sender, to=call.to, data=call.data, value=call.value, calls=""
+    )
+    return cast(Mapping[str, str], msgspec.to_builtins(filled))
 
 
 class CallsForm(msgspec.Struct):

@@ -45,15 +45,6 @@ class DocPage:
     sections: tuple[DocSection, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DocHit:
-    """A section that a search found, with the words around the first that was looked for."""
-
-    page: DocPage
-    section: DocSection
-    excerpt: str
-
-
 class DocPages:
     """The pages of a folder, rendered when they are first asked for."""
 
@@ -79,18 +70,18 @@ class DocPages:
         """The pages for users: name and title."""
         return [(name, _read_title(self._files[name])) for name in _READERS if name in self._files]
 
-    def search(self, query: str) -> list[DocHit]:
+    def search(self, query: str) -> list[tuple[DocPage, DocSection, str]]:
         """Sections of the pages for users that have every word of the query, those with one in their heading
-        first. Empty: none has, or nothing was asked for."""
+        first, each with the words around the first word. Empty: none has, or nothing was asked for."""
         words = query.lower().split()[:_MAX_WORDS]
         pages = [page for name in _READERS if (page := self.find(name)) is not None]
         found = [
-            DocHit(page, section, _excerpt(section.text, words[0]))
+            (page, section, _excerpt(section.text, words[0]))
             for page in pages
             for section in page.sections
             if words and all(word in f"{page.title} {section.title} {section.text}".lower() for word in words)
         ]
-        found.sort(key=lambda hit: not any(word in hit.section.title.lower() for word in words))
+        found.sort(key=lambda hit: not any(word in hit[1].title.lower() for word in words))
         return found[:_MAX_HITS]
 
     def _render(self, name: str) -> DocPage:

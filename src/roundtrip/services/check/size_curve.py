@@ -4,7 +4,7 @@ by a simulation of its own on the newest block, by a wallet that nobody else tra
 No verdict: the sells of a check also come an hour and a day later, and in company."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import msgspec
@@ -65,16 +65,8 @@ class SizeCurve(msgspec.Struct, frozen=True, rename="camel"):
     is_deeper: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _SizedTrial:
-    """A size on the venue: the session whose policy spends it, and what its buy came to."""
-
-    wei: int
-    run: CheckSession
-    venue: VenueTrial
-
-    def bought(self) -> CompletedBuy | None:
-        return self.venue.completed_buy("probe")
+_Sized = tuple[CheckSession, VenueTrial]
+"""A size on the venue: the session whose policy spends it, and what its buy came to."""
 
 
 async def size_curve(ctx: Context, params: TokenParams) -> UseCaseAnswer[SizeCurve]:
@@ -92,7 +84,7 @@ async def size_curve(ctx: Context, params: TokenParams) -> UseCaseAnswer[SizeCur
     return UseCaseAnswer(SizeCurve(block, points, largest_eth, is_deeper), TTL_MS, meter=meter, block=block)
 
 
-async def _buy_each(bought: BuyRoundResult, best: VenueTrial) -> list[_SizedTrial]:
+async def _buy_each(bought: BuyRoundResult, best: VenueTrial) -> dict[int, _Sized]:
     place, environment = best.place, bought.run.environments[0]
     runs, plans = dict[int, CheckSession](), dict[int, tuple[legs.VenuePlace, Plan]]()
     amounts: dict[int, int] = {}
@@ -110,12 +102,13 @@ async def _buy_each(bought: BuyRoundResult, best: VenueTrial) -> list[_SizedTria
             plan = probe_plans.buy_plan(place, runs[wei].setting, wallet, "probe", amount_raw)
             plans[wei] = (place, plan)
     _, results = await bought.run.ask({}, plans)
-    found = []
-    for wei, run in runs.items():
-        outcome = _read_buy(run, place, results.get(wei), amounts.get(wei))
-        venue = VenueTrial(place, best.facts, (EnvironmentBuy("probe", 0, outcome),), None)
-        found.append(_SizedTrial(wei, run, venue))
-    return found
+    outcomes_of = {
+        wei: _read_buy(run, place, results.get(wei), amounts.get(wei)) for wei, run in runs.items()
+    }
+    return {
+        wei: (run, VenueTrial(place, best.facts, (EnvironmentBuy("probe", 0, outcomes_of[wei]),), None))
+        for wei, run in runs.items()
+    }
 
 
 def _read_buy(
@@ -129,26 +122,26 @@ def _read_buy(
 
 
 async def _sell_each(
-    run: CheckSession, trials: list[_SizedTrial], small: CompletedBuy | None, policy: Policy
+    run: CheckSession, trials: dict[int, _Sized], small: CompletedBuy | None, policy: Policy
 ) -> list[SizePoint]:
     probe = Probe("probe", policy.later_s, BPS, 0)
     plans = {
-        trial.wei: (trial.venue.place, probe_plan(trial.run, trial.venue, probe))
-        for trial in trials
-        if trial.bought() is not None
+        wei: (venue.place, probe_plan(sized, venue, probe))
+        for wei, (sized, venue) in trials.items()
+        if venue.completed_buy("probe") is not None
     }
     results: Mapping[int, PlanResult] = await run.ask_later(plans) if plans else {}
-    return [_read_point(trial, probe, results.get(trial.wei), small) for trial in trials]
+    return [_read_point(wei, sized, probe, results.get(wei), small) for wei, sized in trials.items()]
 
 
 def _read_point(
-    trial: _SizedTrial, probe: Probe, result: PlanResult | None, small: CompletedBuy | None
+    wei: int, sized: _Sized, probe: Probe, result: PlanResult | None, small: CompletedBuy | None
 ) -> SizePoint:
-    eth, bought = format_amount(trial.wei, 18), trial.bought()
+    run, venue = sized
+    eth, bought = format_amount(wei, 18), venue.completed_buy("probe")
     if bought is None or result is None:
-        outcome = trial.venue.buys[0].outcome
-        return SizePoint(eth, "unknown" if isinstance(outcome, Missing) else "refused")
-    sold = sell_result(read_cell(trial.run, trial.venue, probe, result, None).outcome, trial.run.means.policy)
+        return SizePoint(eth, "unknown" if isinstance(venue.buys[0].outcome, Missing) else "refused")
+    sold = sell_result(read_cell(run, venue, probe, result, None).outcome, run.means.policy)
     if not isinstance(sold, Sale):
         return SizePoint(eth, "refused" if isinstance(sold, RefusedCall) else "unknown")
     impact_bps = None if small is None else read_impact_bps(bought, small)
