@@ -28,7 +28,7 @@ async def main() -> None:
             visiting(browser, running.place.url, SIZE, device_scale_factor=PIXELS) as visitor,
         ):
             await visitor.open(f"/token/{built.tokens[TOKEN]}")
-            card = visitor.page.locator("article.card")
+            card = visitor.page.locator("article.hero")
             for scheme in ("light", "dark"):
                 await visitor.page.emulate_media(color_scheme=scheme)
                 await card.screenshot(path=FOLDER / f"verdict.{scheme}.png", animations="disabled")

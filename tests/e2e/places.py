@@ -17,7 +17,15 @@ _ASKED: Mapping[str, tuple[str, ...]] = {
     "/league": ("", "?who=agents"),
 }
 """What follows a path, where that makes another page."""
-PIECES = frozenset({"/boards/{board}/rows", "/boards/{board}/live", "/token/{address}/steps", "/suggest"})
+PIECES = frozenset(
+    {
+        "/token/{address}/own",
+        "/boards/{board}/rows",
+        "/boards/{board}/live",
+        "/token/{address}/steps",
+        "/suggest",
+    }
+)
 """No pages by themselves: pages load them, and they are looked at there."""
 WHOLE = tuple(sorted({page.path for page in PAGES if page.method == "GET"} - PIECES))
 

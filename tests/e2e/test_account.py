@@ -151,7 +151,9 @@ async def test_a_token_is_flagged_on_its_page(member: Visitor, ground: BrowserGr
 
 async def test_a_rule_hits_and_the_inbox_tells(member: Visitor, ground: BrowserGround) -> None:
     page = member.page
-    await page.get_by_role("navigation", name="Account").get_by_role("link", name="Alerts").click()
+    await (
+        page.get_by_role("navigation", name="Account").get_by_role("link", name="Alerts", exact=True).click()
+    )
     await page.get_by_label("Alert me about").fill(f"any buying on {ground.fair}")
     # It follows the form, and is there on a button's press as well.
     await expect(page.locator("#preview")).to_contain_text("This rule would have sent", timeout=20_000)

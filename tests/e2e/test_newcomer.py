@@ -58,7 +58,7 @@ async def test_another_size_is_tried_on_the_page(newcomer: Visitor, ground: Brow
     await expect(sizes).to_contain_text("Put in 0.02 ETH")
     await expect(page.get_by_role("region", name="Know before you buy")).to_be_visible()
     # Of this token they are the reason beside the verdict.
-    await expect(page.get_by_role("article")).to_contain_text("Insiders hold")
+    await expect(page.get_by_role("article")).to_contain_text("insiders hold")
 
 
 async def test_the_front_shows_what_moves(newcomer: Visitor, ground: BrowserGround) -> None:

@@ -158,7 +158,7 @@ async def test_a_wrong_field_is_said_above_the_form(
 ) -> None:
     newcomer.expected.append("status of 400")
     assert await newcomer.open(f"/trade?token={ground.trap}&from={trader}&{query}") == 400
-    await expect(newcomer.page.locator(".fault")).to_contain_text(said)
+    await expect(newcomer.page.locator(".notice.t-danger")).to_contain_text(said)
     await expect(newcomer.page.get_by_label("Token’s address")).to_have_value(ground.trap)
 
 
@@ -176,4 +176,4 @@ async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: BrowserGrou
     await page.get_by_label("What you are about to sign").fill("[1]")
     newcomer.expected.append("status of 400")
     await newcomer.send("Simulate")
-    await expect(page.locator(".fault")).to_contain_text("The calls must be a JSON list")
+    await expect(page.locator(".notice.t-danger")).to_contain_text("The calls must be a JSON list")

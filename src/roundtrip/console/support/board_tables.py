@@ -123,7 +123,8 @@ class BoardView(Generic[R]):
     def has_more_than_chips(self) -> bool:
         """Whether the view was chosen by more than a chip."""
         others = self.filters.items() - self.table.chips.keys()
-        return bool(others or self.turned or self.hides_dangers)
+        is_sorted = self.sort is not self.table.sorts[0]
+        return bool(others or is_sorted or self.turned or self.hides_dangers)
 
     def arrange(self: "BoardView[T]", rows: Iterable[T]) -> dict[str, list[T]]:
         """The rows that pass, by group, sorted; equal ones as they came."""
