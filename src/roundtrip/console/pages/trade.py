@@ -21,8 +21,8 @@ from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.verdicts.risks import find_insider_warning
 from roundtrip.domain.verdicts.words import level_word, simulation_word
 from roundtrip.services.lookup.explain import ExplainParams
+from roundtrip.services.lookup.sent_call import read_sent_call
 from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, PrepareSellParams
-from roundtrip.services.trade.sent_call import read_sent_call
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
 
