@@ -19,7 +19,8 @@ class SentCall(msgspec.Struct, frozen=True):
 
 
 async def read_sent_call(ctx: Context, params: ExplainParams) -> UseCaseAnswer[SentCall]:
-    """The call of this transaction, by its sender. Raises CallerFault (not_found), and NodeFault where the node does not tell."""
+    """The call of this transaction. Raises CallerFault (not_found), and NodeFault where the node does not
+    tell."""
     meter = Meter()
     ctx.heads.current()
     found = await read_transaction(ctx.node, params.tx_hash(), ctx.chain_id, meter)
