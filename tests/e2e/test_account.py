@@ -134,7 +134,6 @@ async def test_a_token_is_flagged_on_its_page(member: Visitor, ground: BrowserGr
     await member.open(f"/token/{ground.fair}")
     await page.get_by_role("link", name="Predictions", exact=True).click()
     flags = page.locator("section#flags")
-    await flags.scroll_into_view_if_needed()
     await flags.locator("summary").click()
     await flags.get_by_role("radio", name="runs").check()
     await flags.get_by_role("button", name="Flag it").click()

@@ -77,7 +77,7 @@ async def test_the_chart_draws_dollars_and_the_cap(newcomer: Visitor, ground: Br
     chart = page.get_by_role("region", name="Price", exact=True)
     await expect(chart.locator(".plot canvas")).to_be_visible()
     legend = chart.locator(".u-legend")
-    await expect(legend).to_contain_text(re.compile(r"Close:\s*\$"))
+    await expect(legend).to_contain_text("Close$")
     dollars = await legend.inner_text()
     await chart.get_by_role("button", name="ETH").click()
     await expect(legend).not_to_contain_text("$")
