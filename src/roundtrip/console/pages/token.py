@@ -143,9 +143,7 @@ async def _show_checked(visit: Visit) -> Response:
         read_watched(visit, address),
         read_risk(visit, address),
     )
-    size = {} if is_usual else {"amount": params.amount}
-    written = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
-    query = f"?{written}" if written else ""
+    query = _write_query(params)
     ctx = visit.console.dispatch.ctx
     liquidity = _find_shared(visit, _LIQUIDITY, address)
     says_liquidity = params.asks_deep() and is_usual
@@ -182,6 +180,12 @@ async def _show_checked(visit: Visit) -> Response:
         mcp=_write_tool_call(address),
         head=ctx.heads.last_number(),
     )
+
+
+def _write_query(params: CheckParams) -> str:
+    size = {} if params.probe_wei() is None else {"amount": params.amount}
+    written = urlencode(({"deep": 1} if params.asks_deep() else {}) | size)
+    return f"?{written}" if written else ""
 
 
 def _write_tool_call(address: str) -> str:
