@@ -158,6 +158,8 @@ async def test_a_verdict_is_a_word_and_a_colour_and_never_a_code(
     hero = page.partition('<article class="hero')[2].partition("</article>")[0]
     assert f"<strong>{word}</strong>" in hero
     assert hero.startswith(f' t-{level}"')
+    # Nobody is led to buy what cannot be sold.
+    assert ('class="btn primary"' in page) == (level in ("ok", "warn") and story != "not_a_token")
     assert f"<title>{word}: " in page
     assert json.loads(code(page, "raw"))["verdict"]["code"] not in words(f"<{hero}").split()
 
@@ -304,6 +306,7 @@ async def test_what_is_not_proven_is_never_a_pass(rpc: SyncRpc, built: Built, po
     text, cost = words(page), section(page, "cost")
     assert "<strong>Not known</strong>" in page
     assert "This is not a pass" in text
+    assert 'class="btn primary"' not in page
     # Earlier verdicts have their own time.
     earlier = re.compile(r'<section aria-labelledby="history">.*?</section>', re.DOTALL)
     assert "t-ok" not in earlier.sub("", page)
