@@ -133,7 +133,7 @@ async def test_a_token_is_flagged_on_its_page(member: Visitor, ground: BrowserGr
     page = member.page
     await member.open(f"/token/{ground.fair}")
     await page.get_by_role("link", name="Predictions", exact=True).click()
-    flags = page.locator("section#flags")
+    flags = page.locator("#predictions")
     await flags.locator("summary").click()
     await flags.get_by_role("radio", name="runs").check()
     await flags.get_by_role("button", name="Flag it").click()

@@ -48,7 +48,7 @@ _SECURITY_HEADERS = {
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "vary": "accept, accept-encoding, cookie, hx-request, user-agent",
+    "vary": "accept, accept-encoding, cookie, hx-request, hx-target, user-agent",
 }
 _COMPRESSED = ("text/html", "image/svg+xml")
 """Types of responses that are compressed. PNG is already."""

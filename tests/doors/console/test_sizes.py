@@ -70,7 +70,7 @@ async def test_where_nothing_can_be_bought_nothing_is_drawn(indexed: Context, bu
     assert await read(indexed, built.tokens["no_pool"]) == []
     async with aiohttp.ClientSession() as browser:
         async with browser.get(f"{url}/token/{built.tokens['no_pool']}/sizes") as page:
-            assert "Not known: no venue takes a buy now." in await page.text()
+            assert "Not known: no venue takes 0.1 ETH now." in await page.text()
         async with browser.get(f"{url}/token/{built.tokens['plain']}/sizes") as page:
             shown = await page.text()
     assert re.findall(r'data-eth="([\d.]+)"', shown) == list(SIZES)

@@ -1,6 +1,7 @@
 """Signing in and out: one signature of a wallet, and no password."""
 
 from dataclasses import replace
+from functools import lru_cache
 from urllib.parse import quote
 
 import msgspec
@@ -35,13 +36,22 @@ _PHONE_WALLETS = (
 """Links that open a page in the browser of a phone's wallet. ``bare``: the page's URL without its scheme."""
 
 
+_MAX_DRAWN = 200
+"""The longest URL that is drawn: longer ones carry a rule, and would be drawn anew for each."""
+
+
 async def show_sign_in(visit: Visit) -> Response:
     """GET /sign-in: connects a wallet of this browser, or opens the page in one of a phone."""
     path = path_after_sign_in(visit.query.get("to", ""))
     if visit.session is not None:
         return visit.redirect(path)
     here = f"{visit.console.dispatch.ctx.public_url}/sign-in?to={quote(path, safe='')}"
-    return visit.show("sign_in.html", to=path, phones=list_phone_links(here), code=draw_code(here))
+    return visit.show(
+        "sign_in.html",
+        to=path,
+        phones=list_phone_links(here),
+        code=draw_code(here) if len(here) <= _MAX_DRAWN else None,
+    )
 
 
 def list_phone_links(url: str) -> list[tuple[str, str]]:
@@ -53,6 +63,7 @@ def list_phone_links(url: str) -> list[tuple[str, str]]:
     return [(name, link.format(bare=bare, quoted=quote(url, safe=""))) for name, link in _PHONE_WALLETS]
 
 
+@lru_cache(256)
 def draw_code(url: str) -> tuple[int, str]:
     """The URL as a QR code: the width of a square drawing with its quiet edge, and the path of the dark
     fields."""

@@ -1,6 +1,7 @@
 """The losses of a token at eight sizes: a piece of its page, with a slider and a curve."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from starlette.responses import Response
 
@@ -9,10 +10,11 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.services.check.size_curve import SizePoint, size_curve
 from roundtrip.services.support.answer_fields import TokenParams
 
-_SIZES = page_operation(
-    size_curve, shared_by=lambda params: params.address.lower(), bad_params="bad_address",
+_SIZES = replace(
+    page_operation(size_curve, shared_by=lambda params: params.address.lower(), bad_params="bad_address"),
+    lane="checks",
     errors=("upstream", "busy"),
-)  # fmt: skip
+)
 WIDTH, HEIGHT = 400, 100
 _LEAST_TOP_BPS = 1_000
 """The curve is drawn from no loss to at least so much, so that small losses look small."""

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from roundtrip.api.operations.catalog import find_operation
 from roundtrip.api.operations.operation import A, AnyOperation, Operation, P
 from roundtrip.console.support.page_operations import page_operation, page_variant
-from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.page_request import SIZED, Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.figures import format_amount
@@ -61,7 +61,7 @@ from roundtrip.services.support.check_answer import Check
 from roundtrip.services.support.look_alikes import LookAlikeAnswer
 from roundtrip.services.verdicts.history import CheckHistory, VerdictChange
 
-from .account_sections.bag import BAG
+from .account_sections.bag import BAG, PAST
 from .docs import write_examples
 from .holder_ties import draw_ties, lay_out_group
 from .token_acts import read_watched
@@ -81,8 +81,6 @@ NOTHING_STORED = StoredRisk()
 _AFTER = "hx-trigger-after-settle"
 """The header that makes htmx raise an event when a piece is shown: then ``know_piece.html`` loads again, with
 what that piece has read."""
-_SIZED = "sized"
-"""The element of the verdict at a size, which a check at another size replaces."""
 _HOLDERS_S = 0.25
 """How long the page waits for its holders: it may show the verdict that much later."""
 _AWAY, _AGAIN_S, _MAX_EARLIER = ("upstream", "busy"), 10, 3
@@ -105,7 +103,7 @@ async def show_token(visit: Visit) -> Response:
     try:
         return await _show_checked(visit)
     except RoundtripError as fault:
-        if visit.is_piece_for(_SIZED) and fault.code != "rate_limited":
+        if visit.is_piece_for(SIZED) and fault.code not in ("rate_limited", "bad_key"):
             return _show_size_fault(visit, fault)
         if visit.is_piece() or fault.code not in _AWAY:
             raise
@@ -124,7 +122,7 @@ async def _show_checked(visit: Visit) -> Response:
     params = read_check_params(visit)
     is_usual = params.probe_wei() is None
     row = find_check(params)
-    is_sized = visit.is_piece_for(_SIZED)
+    is_sized = visit.is_piece_for(SIZED)
     if visit.is_piece() and not is_sized:
         # A piece belongs to a page whose check was counted, and shows that check as long as it is shared.
         if _find_shared(visit, row, params.shared_as()) is None:
@@ -152,6 +150,7 @@ async def _show_checked(visit: Visit) -> Response:
     return visit.show(
         "sized_piece.html" if is_sized else "know_piece.html" if visit.is_piece() else "token.html",
         is_sized=is_sized,
+        word_id=f"word-{check.checked_at.timestamp() * 1000:.0f}-{params.probe_wei() or 0}",
         word=level_word(verdict.level, verdict.code),
         colour=verdict.level,
         risks=list_risks(check, card, holders.held if holders else None, stored),
@@ -502,8 +501,16 @@ def _join_points(heights: Sequence[float | None]) -> list[str]:
 async def show_own(visit: Visit) -> Response:
     """GET /token/{address}/own: what the visitor's wallet holds of the token, a piece of its page."""
     address = visit.address.lower()
-    held = [row for row in (await visit.ask(BAG)).holdings if row.token.address == address]
-    return visit.show("own_piece.html", held=held[0] if held else None, address=address)
+    try:
+        # What a wallet sells is simulated: only where the index says that it holds the token.
+        known = {guard.address for guard in (await visit.ask(PAST)).guards}
+        rows = (await visit.ask(BAG)).holdings if address in known else []
+    except RoundtripError as fault:
+        if fault.code == "bad_key":
+            raise
+        rows = []
+    held = next((row for row in rows if row.token.address == address), None)
+    return visit.show("own_piece.html", held=held)
 
 
 async def show_liquidity(visit: Visit) -> Response:

@@ -300,7 +300,7 @@
       const isWhole = min <= low && max >= high, first = Math.min(Math.max(0, Math.round(min)), before.length - 1);
       chart.setData(read(figure), isWhole);
       if (isWhole) return;
-      const moved = max >= high ? bounds(chart)[1] - high : figure.times.indexOf(before[first]) - first;
+      const moved = max >= high ? bounds(chart)[1] - high : Math.max(0, figure.times.indexOf(before[first])) - first;
       show(chart, min + moved, max + moved);
     };
   }

@@ -63,10 +63,16 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("[data-again-after][aria-disabled]")) event.preventDefault();
 });
 
-for (const button of document.querySelectorAll("[data-copy-of]")) {
-  button.hidden = false;
-  button.addEventListener("click", () => copy(button));
+// Parts may come anew.
+function showCopies() {
+  for (const button of document.querySelectorAll("[data-copy-of]")) button.hidden = false;
 }
+showCopies();
+document.addEventListener("htmx:afterSettle", showCopies);
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy-of]");
+  if (button) copy(button);
+});
 
 // Parts that come are fetched a screen before they are seen, so that nothing jumps under the reader.
 const near = new IntersectionObserver((seen) => {
@@ -111,6 +117,9 @@ function markTab() {
   }
 }
 window.addEventListener("hashchange", markTab);
+// A heading that is replaced would no longer hold its tab open: its part does.
+const asked = location.hash && document.getElementById(location.hash.slice(1))?.closest(".parts-of > div");
+if (asked && ["#holders", "#liquidity"].includes(location.hash)) location.replace(`#${asked.id}`);
 markTab();
 
 // How far the chain went on since the block of the check.
@@ -130,10 +139,9 @@ async function tellBehind() {
 setInterval(tellBehind, 5000);
 
 // A deep check tells its steps while this page stays; then the page of its answer comes.
-const deep = document.querySelector("[data-steps]");
-
-deep?.addEventListener("click", (event) => {
-  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+document.addEventListener("click", (event) => {
+  const deep = event.target.closest("[data-steps]");
+  if (!deep || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   if (deep.hasAttribute("aria-disabled")) return;
   deep.setAttribute("aria-disabled", "true");

@@ -25,7 +25,9 @@
   async function offerMost(provider, address) {
     const button = document.getElementById("trade-max");
     if (!button) return;
-    const wei = BigInt(await provider.request({ method: "eth_getBalance", params: [address, "latest"] }));
+    const balance = await provider.request({ method: "eth_getBalance", params: [address, "latest"] }).catch(() => null);
+    if (balance === null) return;
+    const wei = BigInt(balance);
     const kept = wei / 100n > 10n ** 15n ? wei / 100n : 10n ** 15n;
     if (wei <= kept) return;
     const text = (wei - kept).toString().padStart(19, "0");

@@ -55,6 +55,7 @@ class DocPages:
             if path.name not in _REFERENCE
         }
         self._rendered: dict[str, DocPage] = {}
+        self._lowered: list[tuple[DocPage, DocSection, str]] = []
         self._markdown = MarkdownIt("commonmark", {"html": False}, renderer_cls=_PageRenderer)
         self._markdown.enable("table").disable("image")
 
@@ -74,12 +75,17 @@ class DocPages:
         """Sections of the pages for users that have every word of the query, those with one in their heading
         first, each with the words around the first word. Empty: none has, or nothing was asked for."""
         words = query.lower().split()[:_MAX_WORDS]
-        pages = [page for name in _READERS if (page := self.find(name)) is not None]
+        if not self._lowered:
+            pages = [page for name in _READERS if (page := self.find(name)) is not None]
+            self._lowered = [
+                (page, section, f"{page.title} {section.title} {section.text}".lower())
+                for page in pages
+                for section in page.sections
+            ]
         found = [
             (page, section, _excerpt(section.text, words[0]))
-            for page in pages
-            for section in page.sections
-            if words and all(word in f"{page.title} {section.title} {section.text}".lower() for word in words)
+            for page, section, text in self._lowered
+            if words and all(word in text for word in words)
         ]
         found.sort(key=lambda hit: not any(word in hit[1].title.lower() for word in words))
         return found[:_MAX_HITS]

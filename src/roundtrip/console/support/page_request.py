@@ -64,6 +64,8 @@ COOKIE = "roundtrip_session"
 SECURE_COOKIE = f"__Host-{COOKIE}"
 """The cookie's name over HTTPS: browsers accept a ``__Host-`` cookie only from this host and over TLS, so
 neither another host of the domain nor plain HTTP can replace the session."""
+SIZED = "sized"
+"""The element of a verdict at a size: what replaces it is a check, and counts as a page."""
 _MAX_FIELDS = 50
 _LAG_S = 30
 """An index that is fewer seconds behind the chain is not called behind."""
@@ -151,7 +153,9 @@ class Visit:
         if in_view:
             caller = msgspec.structs.replace(caller, in_view=True)
             if not self.console.dispatch.has_shared(row, raw):
-                self.view = self.view or await self.console.views.take(caller, self.is_piece())
+                self.view = self.view or await self.console.views.take(
+                    caller, self.is_piece() and not self.is_piece_for(SIZED)
+                )
         reply = await self.console.dispatch.run(
             row, raw, caller, idempotency_keys=idempotency_keys, door="pages"
         )

@@ -36,13 +36,17 @@ SIZES_WEI = tuple(thousandths * 10**15 for thousandths in (10, 30, 100, 300, 1_0
 TTL_MS = 30_000
 
 
+Came = Literal["sells", "part", "refused", "not_bought", "unknown"]
+"""``not_bought``: the buy was refused, or would sell a curve out."""
+
+
 class SizePoint(msgspec.Struct, frozen=True, rename="camel"):
     """One size. ``loss_bps``: of what was paid, if nobody else trades; ``impact_bps``: fewer tokens than a
     small buy gets for its money, which the sell gives back only if nobody sells before. Both None: it did not
-    sell all of it (``came``)."""
+    sell (``came``), or a small buy, which the impact is measured against, is not known."""
 
     eth: str
-    came: Literal["sells", "part", "refused", "unknown"]
+    came: Came
     loss_bps: int | None = None
     impact_bps: int | None = None
 
@@ -139,14 +143,16 @@ def _read_point(
 ) -> SizePoint:
     run, venue = sized
     eth, bought = format_amount(wei, 18), venue.completed_buy("probe")
-    if bought is None or result is None:
-        return SizePoint(eth, "unknown" if isinstance(venue.buys[0].outcome, Missing) else "refused")
+    if bought is None:
+        return SizePoint(eth, "unknown" if isinstance(venue.buys[0].outcome, Missing) else "not_bought")
+    if result is None or small is None:
+        return SizePoint(eth, "unknown")
     sold = sell_result(read_cell(run, venue, probe, result, None).outcome, run.means.policy)
     if not isinstance(sold, Sale):
         return SizePoint(eth, "refused" if isinstance(sold, RefusedCall) else "unknown")
-    impact_bps = None if small is None else read_impact_bps(bought, small)
     is_filled = bought.paid_raw * 100 >= bought.offered_raw * 98
-    return SizePoint(eth, "sells" if sold.whole and is_filled else "part", sold.loss_bps, impact_bps)
+    came: Came = "sells" if sold.whole and is_filled else "part"
+    return SizePoint(eth, came, sold.loss_bps, read_impact_bps(bought, small))
 
 
 def read_impact_bps(bought: CompletedBuy, small: CompletedBuy) -> int:

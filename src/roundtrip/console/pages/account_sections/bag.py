@@ -16,7 +16,7 @@ from roundtrip.services.portfolio.bag_page import BagPast, bag_past
 from roundtrip.services.support.index_reader import Nothing
 
 BAG = find_operation("my_bag", Nothing, MyBag)
-_PAST = own_operation(bag_past, counts="never")
+PAST = own_operation(bag_past, counts="never")
 
 
 def list_warnings(row: BagRow) -> list[tuple[Level, str]]:
@@ -47,7 +47,7 @@ def sum_past(holdings: Sequence[BagRow], past: BagPast) -> list[tuple[datetime, 
 
 
 async def _read(visit: Visit) -> Values:
-    bag, past = await visit.ask(BAG), await visit.ask(_PAST)
+    bag, past = await visit.ask(BAG), await visit.ask(PAST)
     warned_rows = [(row, list_warnings(row)) for row in bag.holdings]
     warned = sorted(
         ((row, warnings) for row, warnings in warned_rows if warnings),
