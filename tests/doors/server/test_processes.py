@@ -216,7 +216,9 @@ else:
 def test_who_is_told_to_replace_while_it_is_read_lives(how: str) -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     program = [sys.executable, "-c", _EARLY, how, project["scripts"]["roundtrip"]]
-    ended = subprocess.run(program, capture_output=True, timeout=WAIT_S, check=False)
+    # On a narrow terminal help is written from the commands themselves, which are read for it.
+    narrow = {**os.environ, "COLUMNS": "60"}
+    ended = subprocess.run(program, capture_output=True, timeout=WAIT_S, check=False, env=narrow)
     assert (ended.returncode, ended.stdout.split(b"\n")[0]) == (0, b"told")
 
 
