@@ -130,9 +130,6 @@ async def _show_checked(visit: Visit) -> Response:
         row = replace(row, counts="never")
     check, sized_card, raw = await _ask_check(visit, row, params)
     address = check.address
-    card: CheckCard | None
-    holders: HoldersPage | None
-    stored: StoredRisk
     card, look_alike, history, holders, watched, stored = await at_once(
         _read_card(visit, check, sized_card),
         _read_look_alike(visit, check),
