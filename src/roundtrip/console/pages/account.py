@@ -24,7 +24,7 @@ _ACTS: Mapping[str, AccountForm] = MappingProxyType({act.operation.name: act for
 
 
 async def show_first_room(visit: Visit) -> Response:
-    """GET /account: what somebody sees who signed in."""
+    """GET /account: the settings."""
     return await _render_room(visit, overview.ROOM)
 
 

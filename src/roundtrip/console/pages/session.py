@@ -37,7 +37,7 @@ _PHONE_WALLETS = (
 
 
 _MAX_DRAWN = 200
-"""The longest URL that is drawn: longer ones carry a rule, and would be drawn anew for each."""
+"""Longer URLs get no QR code: each carries a rule, so no drawing could be used twice."""
 
 
 async def show_sign_in(visit: Visit) -> Response:

@@ -1,20 +1,19 @@
 """The losses of a token at eight sizes: a piece of its page, with a slider and a curve."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from starlette.responses import Response
 
 from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.render import draw_line
 from roundtrip.services.check.size_curve import SizePoint, size_curve
 from roundtrip.services.support.answer_fields import TokenParams
 
-_SIZES = replace(
-    page_operation(size_curve, shared_by=lambda params: params.address.lower(), bad_params="bad_address"),
-    lane="checks",
+_SIZES = page_operation(
+    size_curve, shared_by=lambda params: params.address.lower(), lane="checks", bad_params="bad_address",
     errors=("upstream", "busy"),
-)
+)  # fmt: skip
 WIDTH, HEIGHT = 400, 100
 _LEAST_TOP_BPS = 1_000
 """The curve is drawn from no loss to at least so much, so that small losses look small."""
@@ -32,11 +31,5 @@ def draw_losses(points: Sequence[SizePoint]) -> list[str]:
     did not sell."""
     losses = [point.lost_bps() for point in points]
     top = max([_LEAST_TOP_BPS, *(loss for loss in losses if loss is not None)])
-    step = WIDTH / max(1, len(points) - 1)
-    pieces: list[list[str]] = [[]]
-    for number, loss in enumerate(losses):
-        if loss is None:
-            pieces.append([])
-        else:
-            pieces[-1].append(f"{number * step:.0f},{2 + (HEIGHT - 4) * max(0, loss) / top:.1f}")
-    return [" ".join(piece) for piece in pieces if len(piece) > 1]
+    kept = (None if loss is None else 100 - 100 * max(0, loss) // top for loss in losses)
+    return draw_line(kept, WIDTH, HEIGHT)

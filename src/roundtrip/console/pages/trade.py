@@ -36,7 +36,7 @@ else:
 _BUY = find_operation("prepare_buy", PrepareBuyParams, PreparedTrade)
 _SELL = find_operation("prepare_sell", PrepareSellParams, PreparedTrade)
 _SENT_CALL = page_operation(
-    read_sent_call, shared_by=lambda params: params.hash.lower(), bad_params="bad_address",
+    read_sent_call, shared_by=lambda params: params.hash.lower(), lane="checks", bad_params="bad_address",
     errors=("not_found", "upstream", "busy"),
 )  # fmt: skip
 _HASH_LENGTH = 66

@@ -255,8 +255,8 @@ MOVING: BoardTable[MovingRow] = BoardTable(
 
 
 def is_locked(row: MovingRow) -> bool:
-    """Whether nobody can withdraw any of its liquidity now, as far as that was proven."""
-    return row.kept_bps == BPS or (row.free_bps == 0 and not row.unproven_bps)
+    """Whether it is proven that nobody can withdraw its liquidity now."""
+    return row.kept_bps == BPS or (row.free_bps == 0 and row.unproven_bps == 0)
 
 
 def _read_raised(row: FillingRow) -> float | None:

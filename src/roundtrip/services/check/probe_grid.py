@@ -160,7 +160,7 @@ class _CellWriter:
         bought, small = _buy_of(self._venue, size), _buy_of(self._venue, "thousandth")
         if bought is None or small is None or not small.received_raw:
             return None
-        impact_bps = BPS - _kept_bps(bought, small)
+        impact_bps = BPS - kept_bps(bought, small)
         return impact_bps if impact_bps >= MARKED_LOSS_BPS else None
 
     def _trade(self, cell: ProbeCell) -> GridTrade:
@@ -270,7 +270,7 @@ def _badness(cell: GridCell) -> tuple[int, int]:
     return ("sells", "unknown", "refused").index(cell.came), cell.loss_bps or 0
 
 
-def _kept_bps(bought: CompletedBuy, small: CompletedBuy) -> int:
+def kept_bps(bought: CompletedBuy, small: CompletedBuy) -> int:
     """How many tokens a buy got for its money, as a share of what a small one got for the same."""
     return bought.received_raw * small.paid_raw * BPS // max(1, bought.paid_raw * small.received_raw)
 

@@ -32,10 +32,10 @@ from roundtrip.services.engine.token_check import start_check
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import TokenParams
 
+from .probe_grid import kept_bps
+
 SIZES_WEI = tuple(thousandths * 10**15 for thousandths in (10, 30, 100, 300, 1_000, 2_000, 5_000, 10_000))
 TTL_MS = 30_000
-
-
 Came = Literal["sells", "part", "refused", "not_bought", "unknown"]
 """``not_bought``: the buy was refused, or would sell a curve out."""
 
@@ -152,13 +152,7 @@ def _read_point(
         return SizePoint(eth, "refused" if isinstance(sold, RefusedCall) else "unknown")
     is_filled = bought.paid_raw * 100 >= bought.offered_raw * 98
     came: Came = "sells" if sold.whole and is_filled else "part"
-    return SizePoint(eth, came, sold.loss_bps, read_impact_bps(bought, small))
-
-
-def read_impact_bps(bought: CompletedBuy, small: CompletedBuy) -> int:
-    """How many tokens fewer a buy got for its money than a small one did."""
-    kept_bps = bought.received_raw * small.paid_raw * BPS // max(1, bought.paid_raw * small.received_raw)
-    return max(0, BPS - kept_bps)
+    return SizePoint(eth, came, sold.loss_bps, max(0, BPS - kept_bps(bought, small)))
 
 
 def find_largest(points: list[SizePoint]) -> tuple[str | None, bool]:

@@ -166,7 +166,7 @@ MAX_STEPS, MAX_OTHERS = 40, 10
 """Limits of steps in the answer, and of wallets besides the first."""
 _LOGS_IN_A_ROW = 1_000
 """Logs that are decoded before other tasks get a turn."""
-NOT_FOUND = (
+_NOT_FOUND = (
     "The chain does not know this transaction: it was never sent here, was dropped, or is too new. Check the "
     "hash, or ask again in a few seconds."
 )
@@ -191,12 +191,7 @@ async def explain(ctx: Context, params: ExplainParams) -> UseCaseAnswer[Explanat
     """Explains one transaction. Raises CallerFault (not_found), and NodeFault when the node gives no answer,
     or one that contradicts itself."""
     meter = Meter()
-    # A node that has not answered for a while is not asked: the caller would wait until it times out.
-    ctx.heads.current()
-    sent_and_mined = await read_transaction(ctx.node, params.tx_hash(), ctx.chain_id, meter)
-    if sent_and_mined is None:
-        raise CallerFault("not_found", NOT_FOUND)
-    sent, mined = sent_and_mined
+    sent, mined = await find_transaction(ctx, params, meter)
     logs = await _decode_logs(ctx, mined)
     entities = await load_from_index(ctx, logs)
     add_from_logs(logs, entities, ctx.contracts)
@@ -217,6 +212,17 @@ async def explain(ctx: Context, params: ExplainParams) -> UseCaseAnswer[Explanat
     # A pending transaction may be in a block a moment later.
     ttl_ms = ctx.policy.node_fault_ttl_ms if mined is None else ctx.policy.answer_ttl_ms
     return UseCaseAnswer(answer, ttl_ms=ttl_ms, meter=meter)
+
+
+async def find_transaction(
+    ctx: Context, params: ExplainParams, meter: Meter
+) -> tuple[SentTransaction, MinedTransaction | None]:
+    """The transaction and its receipt; None: pending. Raises CallerFault (not_found) and NodeFault."""
+    ctx.heads.current()  # Raises where the node has not answered for a while, so that nobody waits for it.
+    found = await read_transaction(ctx.node, params.tx_hash(), ctx.chain_id, meter)
+    if found is None:
+        raise CallerFault("not_found", _NOT_FOUND)
+    return found
 
 
 async def _decode_logs(ctx: Context, mined: MinedTransaction | None) -> list[tuple[int, DecodedLog]]:
