@@ -62,6 +62,16 @@ class MainSells:
         sells = (self.soon, self.hour, self.day)
         return min((sell.share_bps for sell in sells if isinstance(sell, Sale)), default=BPS)
 
+    def first_sold_s(self, policy: Policy) -> int:
+        """The first moment at which it sold, in seconds after its buy; the first of all where it never did."""
+        moments = ((self.soon, policy.later_s), (self.hour, policy.hour_s), (self.day, policy.day_s))
+        return next((at_s for sell, at_s in moments if isinstance(sell, Sale)), policy.later_s)
+
+    def sold_only_soon(self) -> bool:
+        """True where it sold soon and was refused at both later moments."""
+        refused = isinstance(self.hour, RefusedCall) and isinstance(self.day, RefusedCall)
+        return isinstance(self.soon, Sale) and refused
+
     def expected_loss_bps(self, wallet: CrowdWallet, policy: Policy) -> int | None:
         """The most that this wallet's sale may lose; None where the main wallet did not sell around it. Where
         that sold in pieces only, one that sells no more than a piece must not be refused, at any time."""
@@ -217,6 +227,9 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         finding = _finding(crowd.trades[number], trades, expected, policy)
         if isinstance(finding, Missing):
             gap = gap or finding
+        elif finding.cause == "blocks" and main.sold_only_soon():
+            # Alone, too, a wallet sells later than the main one sold soon: time alone may explain it.
+            findings.append(replace(finding, cause="time"))
         else:
             findings.append(finding)
     if numbers and not crowd.isolated:
