@@ -286,10 +286,9 @@ def _token_read(trader: CrowdTrader) -> SimulatedStep:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sell that is tried ``after_s`` seconds after the wallet's first buy (``isolated_plan``), or after the last
-    block of buys (``company_plan``): the first that succeeds counts.
-    ``gas``: its limit; 0: that of the wallet's other sells. ``others_buy``: before it another wallet buys for
-    a little."""
+    """A sell that is tried ``after_s`` seconds after the wallet's first buy (``isolated_plan``), or after the
+    last block of buys (``company_plan``): the first that succeeds counts. ``gas``: its limit; 0: that of the
+    wallet's other sells. ``others_buy``: before it another wallet buys for a little."""
 
     after_s: int
     raw: int
@@ -317,9 +316,9 @@ def isolated_plan(
 ) -> Plan:
     """Isolation round: one wallet buys and tries to sell; ``others`` buy after it, and also sell where
     ``others_sell``. Blocks and seconds are those of the crowd, with or without others, so that two such plans
-    differ only where their arguments do. An attempt comes as long after the wallet's first buy as it says, like
-    a sell of the main wallet; one that would come before the crowd's last buy comes after it. No balance of
-    the token is read before the last attempt: a read is a transaction, and a token may react to it."""
+    differ only where their arguments do. An attempt comes as long after the wallet's first buy as it says,
+    like a sell of the main wallet; one that would come before the crowd's last buy comes after it. No balance
+    of the token is read before the last attempt: a read is a transaction, and a token may react to it."""
     reader, policy = environment.reader, setting.policy
     sweep = place.file.plan_sweep(setting.contracts, reader)
     steps = () if sweep is None else (SimulatedStep("sweep", reader, sweep, policy.transfer_gas_limit),)

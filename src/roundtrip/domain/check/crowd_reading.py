@@ -63,7 +63,7 @@ class MainSells:
         return min((sell.share_bps for sell in sells if isinstance(sell, Sale)), default=BPS)
 
     def first_sold_s(self, policy: Policy) -> int:
-        """The first moment at which it sold, in seconds after its buy; the first of all where it never did."""
+        """The first moment at which it sold, in seconds after its buy; the first one where it never did."""
         moments = ((self.soon, policy.later_s), (self.hour, policy.hour_s), (self.day, policy.day_s))
         return next((at_s for sell, at_s in moments if isinstance(sell, Sale)), policy.later_s)
 

@@ -408,13 +408,8 @@ def _isolations_of(
     main_raw = main.received_raw // (policy.small_pieces if main_sells.only_pieces else 1)
     # ``bought_raw`` is what it got among others: a little less than alone.
     sold_s, late_s = main_sells.first_sold_s(policy), wallet.after_s + trade.late_s
-    changed = _change_each(
-        wallet,
-        plain,
-        Attempt(sold_s, left_raw(sold_s, main_raw)),
-        Attempt(sold_s, left_raw(sold_s, bought_raw)),
-        Attempt(late_s, left_raw(late_s, main_raw)),
-    )
+    moments = ((sold_s, main_raw), (sold_s, bought_raw), (late_s, main_raw))
+    changed = _change_each(wallet, plain, *(Attempt(at_s, left_raw(at_s, raw)) for at_s, raw in moments))
     for choice in _choices(trade, policy):
         other, *attempts = changed.get(choice, (plain,))
         yield isolate(choice, other, tuple(attempts))
@@ -436,9 +431,9 @@ def _attempts(amounts: dict[int, tuple[int, ...]], part_bps: int, kept_bps: int)
 def _change_each(
     wallet: CrowdWallet, plain: CrowdWallet, usual: Attempt, sized: Attempt, timed: Attempt
 ) -> dict[Difference, tuple[CrowdWallet, Attempt]]:
-    """The plain wallet with one choice of the other, and its attempt. ``usual``: what the main wallet sells,
-    at the first moment at which it sold; ``sized``: what this size sells then; ``timed``: what the main wallet
-    sells at the other's time."""
+    """The plain wallet with one choice of the other, and its attempt. ``usual``: what the main wallet sells
+    at the first moment at which it sold; ``sized``: what this size sells then; ``timed``: what the main
+    wallet sells at the other's time."""
     part = replace(usual, raw=max(1, usual.raw * wallet.share_bps // BPS))
     more = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
     return {
