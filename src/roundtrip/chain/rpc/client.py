@@ -58,7 +58,7 @@ class RpcCall:
     to a node is made here, so this service cannot send a transaction."""
 
     method: str
-    params: Sequence[object]
+    params: Sequence[object] | msgspec.Raw
 
     def __post_init__(self) -> None:
         if self.method not in READ_METHODS:

@@ -122,7 +122,7 @@ def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells
         more_gas = _limits_gas(policy, member, sell_gas)
         if gas + more_gas <= policy.crowd_gas:
             gas += more_gas
-            members.append(replace(member, sell_gas=sell_gas))
+            members.append(member if sell_gas == member.sell_gas else replace(member, sell_gas=sell_gas))
             bought.append(buys)
     chosen = {member.number for member in members}
     starved = (member.wallet for member in sells.members if member.number not in chosen)
