@@ -38,7 +38,7 @@ class SimulatedStep(msgspec.Struct, frozen=True):
 
     def sent_gas(self, dialect: Dialect, base_fee_wei: int) -> int:
         """The gas limit as it is sent."""
-        if self.includes_data_fee:
+        if self.includes_data_fee or not dialect.data_fee.wei:
             return self.gas_limit
         return self.gas_limit + dialect.data_fee.gas(self.call.data, base_fee_wei)
 
@@ -303,4 +303,4 @@ def _step_result(step: SimulatedStep, call: SimulatedCall, dialect: Dialect) -> 
 
 
 def _bytes(text: str) -> bytes:
-    return bytes.fromhex(text.removeprefix("0x"))
+    return bytes.fromhex(text[2:] if text.startswith("0x") else text)

@@ -67,6 +67,7 @@ async def try_sells(bought: BuyRoundResult, meter: Meter) -> Evidence:
 async def _try_sells(bought: BuyRoundResult, meter: Meter, note_step: NoteStep, whole: bool) -> ReadEvidence:
     """As ``try_sells``; ``whole`` False: the whole crowd trades only where it may decide a check."""
     selling, reading = Meter(), Meter()
+    tried: ReadEvidence
     tried, deep_inputs = await at_once(_try_rounds(bought, selling, whole), read_deep_inputs(bought, reading))
     meter.add(selling, reading)
     note_step("Sells simulated: soon, after an hour, after a day")
