@@ -16,7 +16,9 @@ from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.pasted import find_only_word
+from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.verdicts.risks import find_insider_warning
 from roundtrip.domain.verdicts.words import level_word, simulation_word
 from roundtrip.services.lookup.call_tree import CallTree, SimulatedCall, SimulatedCallsParams, simulated_calls
@@ -47,6 +49,7 @@ _HASH_LENGTH = 66
 _SIMULATE = find_operation("simulate_transaction", SimulateParams, Simulation)
 _WITHOUT_FORM = ("bad_key", "internal")
 """Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
+_LEAST_USD = 0.005
 _SHOWN = ("token", "from", "amount", "percent", "slippage")
 
 
@@ -137,8 +140,18 @@ async def show_trade(visit: Visit) -> Response:
         insiders=insiders,
         report=_verify(visit, body, form),
         contracts=contracts,
+        gas=_describe_gas(visit, sum(step.gas for step in trade.steps)),
         fault=None,
     )
+
+
+def _describe_gas(visit: Visit, units: int) -> str:
+    """What so much gas costs at the newest block's base fee: dollars where the rate is known, else eth."""
+    wei, eth_usd = units * visit.console.dispatch.ctx.heads.current().base_fee_wei, visit.eth_usd()
+    if eth_usd is None:
+        return format_eth(wei)
+    usd = wei * eth_usd / WEI_PER_ETH
+    return f"${usd:,.2f}" if usd >= _LEAST_USD else "under $0.01"
 
 
 def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = None) -> Response:

@@ -8,9 +8,16 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.call_traces import CallTrace, TracedCall, trace_call, trace_transaction
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, parse_address, plain_decimal
 from roundtrip.domain.base.venue import TRAITS
-from roundtrip.services.lookup.entities import KnownEntities, find_role, load_named
+from roundtrip.services.lookup.entities import (
+    MAX_TOKENS,
+    KnownEntities,
+    build_token_question,
+    find_role,
+    load_named,
+)
 from roundtrip.services.lookup.explain import ExplainParams, find_transaction
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
@@ -93,7 +100,7 @@ async def transaction_calls(ctx: Context, params: ExplainParams) -> UseCaseAnswe
     sent, mined = await find_transaction(ctx, params, meter)
     trace = None if mined is None else await trace_transaction(ctx.node, sent.hash, meter)
     call = None if sent.to is None else Call(sent.to, "0x" + sent.data.hex(), sent.value_wei)
-    tree = await _name(ctx, sent.sender, [(call, trace)])
+    tree = await _name(ctx, sent.sender, [(call, trace)], meter)
     ttl_ms = ctx.policy.node_fault_ttl_ms if mined is None else ctx.policy.answer_ttl_ms
     return UseCaseAnswer(tree, ttl_ms=ttl_ms, meter=meter)
 
@@ -106,16 +113,18 @@ async def simulated_calls(ctx: Context, params: SimulatedCallsParams) -> UseCase
     traces: list[CallTrace | None] = [None] * len(calls)
     if calls:
         traces[0] = await trace_call(ctx.node, sender, calls[0], params.block, params.fund, meter)
-    return UseCaseAnswer(await _name(ctx, sender, list(zip(calls, traces, strict=True))), meter=meter)
+    return UseCaseAnswer(await _name(ctx, sender, list(zip(calls, traces, strict=True)), meter), meter=meter)
 
 
 async def _name(
-    ctx: Context, sender: Address, traced: list[tuple[Call | None, CallTrace | None]]
+    ctx: Context, sender: Address, traced: list[tuple[Call | None, CallTrace | None]], meter: Meter
 ) -> CallTree:
     roots = [trace.root for _, trace in traced if trace is not None]
-    addresses = {at for root in roots for at in _addresses(root)}
-    addresses |= {sender, *(call.to for call, _ in traced if call is not None)}
-    named = _Names(ctx.contracts, await load_named(ctx, list(addresses), list(addresses)))
+    addresses = {at: None for root in roots for at in _addresses(root)}
+    addresses |= dict.fromkeys((sender, *(call.to for call, _ in traced if call is not None)))
+    known = await load_named(ctx, list(addresses), list(addresses))
+    await _ask_tokens(ctx, {log.address for root in roots for log in _transfers(root)}, known, meter)
+    named = _Names(ctx.contracts, known)
     calls = [
         named.outline(call) if trace is None else named.call(trace.root)
         for call, trace in traced
@@ -123,6 +132,28 @@ async def _name(
     ]
     left_out = sum(trace.left_out for _, trace in traced if trace is not None)
     return CallTree(named.place(sender), calls, bool(roots), left_out)
+
+
+async def _ask_tokens(ctx: Context, tokens: set[Address], known: KnownEntities, meter: Meter) -> None:
+    """Asks those of these tokens that the index has no name of, ``MAX_TOKENS`` at most."""
+    head, limit = ctx.heads.current().block, ctx.policy.read_gas_limit
+    unknown = sorted(tokens - known.labels.keys() - {ctx.contracts.weth, ctx.contracts.usdg})[:MAX_TOKENS]
+    questions = [build_token_question(token, known, head, limit) for token in unknown]
+    if not questions:
+        return
+    try:
+        answers = await ctx.node.batch([call for question in questions for call in question.calls], meter)
+    except NodeFault:
+        return
+    for question in questions:
+        question.read(answers[: len(question.calls)])
+        answers = answers[len(question.calls) :]
+
+
+def _transfers(call: TracedCall) -> Iterator[Log]:
+    yield from (log for log in call.logs if erc20.decode_transfer(log) is not None)
+    for inner in call.calls:
+        yield from _transfers(inner)
 
 
 def _addresses(call: TracedCall) -> Iterator[Address]:
