@@ -127,7 +127,7 @@ def test_verdicts_over_time_hold_a_day_and_dangers_until_the_next() -> None:
 
 def test_each_candle_has_the_last_verdict_in_its_span() -> None:
     candles = [
-        CandleRow(verdict(hours).checked_at, "1", "1", "1", "1", "0", 1, 0) for hours in (0, 1, 2, 40, 70)
+        CandleRow(verdict(hours).checked_at, "1", "1", "1", "1", "0", 1, 0) for hours in (0, 1, 2, 40, 50)
     ]
     checks = [verdict(60, "danger", "cannot_sell"), verdict(2), verdict(1, "warn")]
     chart = PriceChart(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from markupsafe import Markup
@@ -77,10 +77,12 @@ _LETTERS = {"ok": "o", "warn": "w", "danger": "d", "unknown": "u"}
 
 
 def draw_verdicts(chart: PriceChart) -> str:
-    """A letter for each candle: the level of the last verdict in its span, ``-`` where there is none."""
+    """A letter for each candle: the level of the last verdict in its span, ``-`` where there is none. The
+    newest candle's lasts until now."""
     letters, span = "", timedelta(seconds=SPANS[chart.span])
     for candle in chart.candles:
-        held = [one for one in chart.verdicts if one.at < candle.at + span and one.until > candle.at]
+        end = datetime.max.replace(tzinfo=UTC) if candle is chart.candles[-1] else candle.at + span
+        held = [one for one in chart.verdicts if one.at < end and one.until > candle.at]
         letters += _LETTERS[held[-1].level] if held else "-"
     return letters
 
