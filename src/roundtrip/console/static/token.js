@@ -98,7 +98,7 @@ document.addEventListener("htmx:afterSettle", () => {
     link.href = path;
     link.textContent = "Check it";
     for (const [name, value] of [["get", path], ["target", "#sized"], ["swap", "outerHTML"], ["replace-url", "true"]]) link.setAttribute(`hx-${name}`, value);
-    told.replaceChildren(...[...row.cells[0].childNodes].map((node) => node.cloneNode(true)), ": ", ...[...row.cells[1].childNodes].map((node) => node.cloneNode(true)), " ", link);
+    told.replaceChildren(...[...row.cells[0].childNodes].map((node) => node.cloneNode(true)), " ", ...[...row.cells[1].childNodes].map((node) => node.cloneNode(true)), " ", link);
     htmx.process(told);
     slider.setAttribute("aria-valuetext", told.textContent);
   };
