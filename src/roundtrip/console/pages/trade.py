@@ -216,13 +216,12 @@ async def _read_tree(visit: Visit, params: dict[str, object], answer: Simulation
     if not answer.calls:
         return None
     calls = params.get("calls")
-    written = [msgspec.convert(one, _WrittenCall) for one in (calls if isinstance(calls, list) else [params])]
-    own = SimulatedCallsParams(
-        answer.sender, [one.as_simulated() for one in written], answer.block, bool(params.get("fund"))
-    )
+    written = calls if isinstance(calls, list) else [params]
     try:
-        return await visit.ask(_CALLS, own)
-    except RoundtripError:
+        own = [msgspec.convert(one, _WrittenCall).as_simulated() for one in written]
+        asked = SimulatedCallsParams(answer.sender, own, answer.block, bool(params.get("fund")))
+        return await visit.ask(_CALLS, asked)
+    except (RoundtripError, msgspec.ValidationError, ValueError):
         return None
 
 
