@@ -30,6 +30,8 @@ MAX_ANSWER_BYTES = 16 * 2**20
 
 READ_METHODS = frozenset(
     {
+        "debug_traceCall",
+        "debug_traceTransaction",
         "eth_call",
         "eth_chainId",
         "eth_createAccessList",
