@@ -175,7 +175,16 @@ class Budget:
         self.spent += calls
 
 
-EXECUTING_METHODS = frozenset({"eth_call", "eth_createAccessList", "eth_estimateGas", "eth_simulateV1"})
+EXECUTING_METHODS = frozenset(
+    {
+        "debug_traceCall",
+        "debug_traceTransaction",
+        "eth_call",
+        "eth_createAccessList",
+        "eth_estimateGas",
+        "eth_simulateV1",
+    }
+)
 """Methods that run contracts' code, so the time they take does not depend on the node alone."""
 
 

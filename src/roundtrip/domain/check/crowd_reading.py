@@ -236,10 +236,9 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         finding = _finding(crowd.trades[number], trades, expected, policy)
         if isinstance(finding, Missing):
             gap = gap or finding
-        elif finding.cause == "blocks" and main.sold_only_soon():
-            # Alone, too, a wallet sells later than the main one sold soon: time alone may explain it.
-            findings.append(replace(finding, cause="time"))
-        else:
+        elif finding.cause != "blocks" or not main.sold_only_soon():
+            # Else, alone, it sold later than the main one did soon, and in more blocks: either may decide.
+            # That nothing sells later is said of the main wallet.
             findings.append(finding)
     if numbers and not crowd.isolated:
         gap = gap or Missing("node", "it is unknown why another wallet met something else")

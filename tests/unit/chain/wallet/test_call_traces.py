@@ -69,5 +69,6 @@ def test_another_form_is_no_trace(told: object) -> None:
 
 
 def test_an_answer_that_is_nested_too_deeply_is_no_trace() -> None:
-    text = b'{"type":"CALL","calls":[' * 100_000 + b"]}" * 100_000
-    assert read_trace(text) is None
+    """As deep as contracts can nest calls. Where Python's limit of recursion was raised, it is cut."""
+    found = read_trace(b'{"type":"CALL","calls":[' * 1024 + b"]}" * 1024)
+    assert found is None or found.left_out > 0
