@@ -19,7 +19,7 @@ async def test_the_home_page_searches_first_and_says_in_words_what_comes_below(h
     assert order == sorted(order)
     (focused,) = re.findall(r"<input[^>]* autofocus", page)
     assert focused.startswith('<input id="find"')
-    assert 'sse-connect="/boards/newest_verdicts/live"' in page
+    assert 'sse-connect="/boards/newest_verdicts/live?short=1"' in page
 
 
 async def test_the_home_page_stays_where_the_index_cannot_be_read(ctx: Context) -> None:
