@@ -18,7 +18,14 @@ from roundtrip.jobs.kinds.boards import EVERY_S, MAX_READINGS, MAX_WAITING
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_page
-from roundtrip.services.boards.moving_now import Moving, MovingNow, MovingParams, moving_now, moving_page
+from roundtrip.services.boards.moving_now import (
+    WINDOWS_S,
+    Moving,
+    MovingNow,
+    MovingParams,
+    moving_now,
+    moving_page,
+)
 from roundtrip.services.boards.newest_verdicts import NewestParams, newest_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
@@ -283,6 +290,21 @@ async def test_the_page_knows_prices_depth_and_holders(
     assert all(row.price_usd and row.liquidity_usd for row in dollars)
     # Their first trades are of this hour: there is no earlier price.
     assert {row.change24h for row in dollars} == {None}
+
+
+async def test_a_window_counts_what_was_traded_within_it(moved: Context) -> None:
+    """All trades of the story lie within ten minutes: any longer window counts the same."""
+    found = {
+        window: {
+            row.token.address: (row.buys, row.sells, row.makers, row.volume_eth, row.net_in_eth, row.is_cut)
+            for row in (await moving_page(moved, MovingParams(window))).answer.rows
+        }
+        for window in WINDOWS_S
+    }
+    assert found["10m"]
+    assert found["24h"] == found["6h"] == found["1h"] == found["10m"]
+    assert found["5m"].keys() == found["10m"].keys()
+    assert all(makers <= buys + sells for buys, sells, makers, *_ in found["10m"].values())
 
 
 async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was_read(
