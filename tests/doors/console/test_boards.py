@@ -84,6 +84,9 @@ async def test_verdicts_go_on_on_older_pages(house: ConsoleHouse) -> None:
     assert more[:2] == [f"0x{number:040x}" for number in (2, 1)]
     assert not {*more} & {*shown}
     assert (await house.get("/boards/newest_verdicts?before=1"))[0] == 200
+    _, page, _ = await house.get("/")
+    (made,) = re.findall(r"About ([0-9,]+) checks so far", page)
+    assert int(made.replace(",", "")) >= MAX_SHOWN + 2
     assert (await house.get("/boards/newest_verdicts?before=what"))[0] == 400
 
 

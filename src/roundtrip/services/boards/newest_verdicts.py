@@ -43,11 +43,12 @@ class NewestVerdict(MarketRow, frozen=True, rename="camel", kw_only=True):
 
 class NewestVerdicts(PageOfRows[NewestVerdict], frozen=True, rename="camel"):
     """The tokens that were checked last, the newest check first. ``before``: where the next page begins;
-    None: there is none. ``chosen``: some of them, those that people asked for before others. ``examples``:
-    the first that sells and whose insiders hold little, the first trap, and the first that sells with a
-    warning, as far as there are."""
+    None: there is none. ``made``: about how many checks were made up to the first of these. ``chosen``: some
+    of them, those that people asked for before others. ``examples``: the first that sells and whose insiders
+    hold little, the first trap, and the first that sells with a warning, as far as there are."""
 
     before: int | None
+    made: int
     chosen: list[NewestVerdict]
     examples: list[NewestVerdict]
 
@@ -87,6 +88,7 @@ async def newest_verdicts(ctx: Context, params: NewestParams) -> UseCaseAnswer[N
         when(cursor.block.timestamp_s),
         _sort_newest(rows[token] for token in tokens if token in rows),
         _find_next(newest, tokens, len(all_tokens)),
+        newest[0].id if newest else 0,
         _sort_newest(candidates[:MAX_CHOSEN]),
         _find_examples(candidates),
     )
