@@ -87,7 +87,8 @@ async def test_verdicts_go_on_on_older_pages(house: ConsoleHouse) -> None:
     _, page, _ = await house.get("/")
     (made,) = re.findall(r"About ([0-9,]+) checks so far", page)
     assert int(made.replace(",", "")) >= MAX_SHOWN + 2
-    assert (await house.get("/boards/newest_verdicts?before=what"))[0] == 400
+    for wrong in ("what", "-1", "0", "9" * 19, "9" * 5000):
+        assert (await house.get(f"/boards/newest_verdicts?before={wrong}"))[0] == 400
 
 
 async def test_who_is_signed_in_sees_what_he_watches(house: ConsoleHouse) -> None:

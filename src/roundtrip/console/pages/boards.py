@@ -1,6 +1,7 @@
 """The pages of boards, and their live events."""
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -225,9 +226,10 @@ async def board_events(dispatch: Dispatch, templates: Templates, name: str) -> M
     board, given = _BY_TOOL[tool], dict(parse_qsl(query))
     view, is_short = board.view(given), "short" in given
     # Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
-    # The usual rows are read anew each time; those of other windows, and markets, cost more.
-    is_dear = not view.is_at_usual_window or board is NEWEST_BOARD
-    shared_by = board.operation.shared_by if is_dear else None
+    # A board's usual rows are read anew each time. Other windows, and markets, cost more; the front page's
+    # rows are of the same answer.
+    is_shared = is_short or not view.is_at_usual_window or board is NEWEST_BOARD
+    shared_by = board.operation.shared_by if is_shared else None
     operation = replace(board.operation, counts="never", shared_by=shared_by)
     reply = await dispatch.run(operation, view.params, _UNCOUNTED_CALLER, door="pages")
     if reply.error is not None:
@@ -293,7 +295,7 @@ async def _open_stream(visit: Visit, board: AnyBoard) -> Response:
 async def _render_board(visit: Visit, board: AnyBoard) -> Response:
     view, before = board.view(visit.query), visit.query.get("before", "")
     if board is NEWEST_BOARD and before:
-        answer = await visit.ask(_OLDER_VERDICTS, {"before": int(before) if before.isdecimal() else before})
+        answer = await visit.ask(_OLDER_VERDICTS, {"before": _read_id(before)})
     else:
         before, answer = "", await visit.ask(board.operation, view.params)
     values = show_values(board, answer, view)
@@ -301,6 +303,11 @@ async def _render_board(visit: Visit, board: AnyBoard) -> Response:
     return visit.show(
         "boards.html", boards=BOARDS, lag_s=lag_s, is_older=bool(before), watched=watched, **values
     )
+
+
+def _read_id(text: str) -> int | str:
+    """A check's id in an address; as it is where it is none, to be refused."""
+    return int(text) if re.fullmatch("[0-9]{1,19}", text) else text
 
 
 def find_board(visit: Visit) -> AnyBoard:
