@@ -3,9 +3,11 @@
 
 import json
 from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
 from roundtrip.api.documents.openapi import EXAMPLES, example_of
@@ -24,8 +26,10 @@ from .boards import NEWEST_VERDICTS, find_good
 _TOOLS = {operation.name.replace("_", "-"): operation for operation in catalog.tools()}
 _PLACEHOLDER = "0xTOKEN"
 _MAX_QUERY = 100
-_MAX_TEXT = 200
+_MAX_TEXT = 80
 """Characters of a text in an example."""
+_DEEP, _MAX_FIELDS = 1, 4
+"""Deeper than this, an example shows so many fields of an object."""
 
 
 class ParamSchema(msgspec.Struct):
@@ -72,7 +76,8 @@ def _describe_operation(operation: AnyOperation) -> dict[str, object]:
     return {
         "operation": operation,
         "errors": [f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes()],
-        "answer": _to_json(shorten_example(example)) if example else "",
+        # Quotes need no escape in a text; escaped they would be a third of the page.
+        "answer": Markup(escape(_to_json(shorten_example(example)), quote=False)) if example else "",  # noqa: S704
         "parameters": [
             {"name": name, "is_required": name in required, "description": parameter.description}
             for name, parameter in schema.properties.items()
@@ -80,13 +85,17 @@ def _describe_operation(operation: AnyOperation) -> dict[str, object]:
     }
 
 
-def shorten_example(value: Any) -> Any:
-    """A recorded answer that shows its form: of each list the first entry, of a long text the beginning."""
+def shorten_example(value: Any, depth: int = 0) -> Any:
+    """A recorded answer that shows its form: of each list the first entry, of a long text the beginning, of
+    what lies deep the first fields."""
     match value:
+        case dict() if depth > _DEEP and len(value) > _MAX_FIELDS:
+            parts = list(value.items())[:_MAX_FIELDS]
+            return {**{name: shorten_example(part, depth + 1) for name, part in parts}, "…": "…"}
         case dict():
-            return {name: shorten_example(part) for name, part in value.items()}
+            return {name: shorten_example(part, depth + 1) for name, part in value.items()}
         case [first, *others]:
-            return [shorten_example(first), *(["…"] if others else [])]
+            return [shorten_example(first, depth + 1), *(["…"] if others else [])]
         case str() if len(value) > _MAX_TEXT:
             return f"{value[:_MAX_TEXT]}…"
     return value
