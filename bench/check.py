@@ -332,7 +332,8 @@ class ReplayedSide:
 
 
 def replay(sides: list[ReplayedSide], node: RunningNode, tokens: Mapping[str, str], runs: int) -> None:
-    """Prints for each token the processor time of a replayed check and of the node, by side, in turns."""
+    """Prints for each token the processor time of a replayed check and of the node, by side, in turns, and
+    the longest that a check held the event loop."""
     for name, token in tokens.items():
         own_ms: dict[str, list[float]] = {side.name: [] for side in sides}
         verdicts = {}
@@ -342,6 +343,9 @@ def replay(sides: list[ReplayedSide], node: RunningNode, tokens: Mapping[str, st
                 verdicts[side.name] = answer["answer"]["verdict"]["code"]
                 if not answer["missed"]:
                     own_ms[side.name].append(answer["ms"])
+        turn_ms = {
+            side.name: _tenth([side.ask("turn", token)["turn_ms"] for _ in range(runs)]) for side in sides
+        }
         bodies = {side.name: [body.encode() for body in side.ask("bodies", token)] for side in sides}
         node_ms = _node_processor_ms(node, bodies, runs)
         first = sides[0].name
@@ -350,7 +354,8 @@ def replay(sides: list[ReplayedSide], node: RunningNode, tokens: Mapping[str, st
             print(
                 f"{name:12} {side.name:6} {verdicts[side.name]:12} {fastest:7.2f} ms"
                 f" {_tenth(own_ms[first]) / fastest:6.2f}   node {at_node:7.2f} ms"
-                f" {node_ms[first] / at_node:6.2f}   {len(own_ms[side.name])} replayed",
+                f" {node_ms[first] / at_node:6.2f}   longest turn {turn_ms[side.name]:5.2f} ms"
+                f"   {len(own_ms[side.name])} replayed",
                 flush=True,
             )
 

@@ -4,8 +4,9 @@
 
 Reads lines of standard input, and writes a line of JSON for each. ``check TOKEN``: one cold check, with the
 same seed and clock (``NOW``) each time, so that it sends the same bytes; its processor time, its answer, and
-how many of its trips had not been recorded. Those are asked of the node, and recorded. ``bodies TOKEN``: what
-the last check sent. It imports nothing but what checkouts since 418f632e have under the same names.
+how many of its trips had not been recorded. Those are asked of the node, and recorded. ``turn TOKEN``: the
+longest that another one held the event loop. ``bodies TOKEN``: what the last check sent. It imports nothing
+but what checkouts since 418f632e have under the same names.
 """
 
 import asyncio
@@ -60,6 +61,16 @@ async def _check(ctx: Context, token: str) -> dict[str, Any]:
     return {"ms": spent_ms, "missed": ctx.node.missed, "answer": msgspec.to_builtins(answered.answer)}
 
 
+async def _measure_turn(ctx: Context, token: str) -> dict[str, float]:
+    """The longest turn of the event loop during a check, by the thread's processor time."""
+    longest_s, check = 0.0, asyncio.create_task(_check(ctx, token))
+    while not check.done():
+        began_s = time.thread_time()
+        await asyncio.sleep(0)
+        longest_s = max(longest_s, time.thread_time() - began_s)
+    return {"turn_ms": longest_s * 1000}
+
+
 async def _serve(url: str, contracts: dict[str, str], now_s: float) -> None:
     settings = Settings(poll_ms=_IDLE_POLL_MS)
     with tempfile.TemporaryDirectory() as folder:
@@ -76,6 +87,8 @@ async def _serve(url: str, contracts: dict[str, str], now_s: float) -> None:
                 what, token = line.split()
                 if what == "check":
                     print(json.dumps(await _check(steady, token)), flush=True)
+                elif what == "turn":
+                    print(json.dumps(await _measure_turn(steady, token)), flush=True)
                 else:
                     print(json.dumps([body.decode() for body in node.sent]), flush=True)
 

@@ -20,21 +20,62 @@ _SHIFTS = """() => {
 }"""
 
 
-async def test_another_size_comes_without_a_new_page(newcomer: Visitor, ground: BrowserGround) -> None:
+async def test_another_size_comes_without_a_new_page_and_is_said_once(
+    newcomer: Visitor, ground: BrowserGround
+) -> None:
     page = newcomer.page
+    await newcomer.open("/boards/moving_now")
     await newcomer.open(f"/token/{ground.fair}")
     await page.evaluate("() => { window.same = true; }")
     sizes = page.get_by_role("region", name="At your size")
-    await sizes.get_by_role("link", name="0.5 ETH").click()
-    await expect(page.locator("#sized")).to_contain_text("At 0.5 ETH:")
-    await page.wait_for_url("**?amount=0.5")
+    await sizes.get_by_role("link", name="0.01 ETH").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#sized")).to_contain_text("At 0.01 ETH:")
+    await page.wait_for_url("**?amount=0.01")
+    await expect(sizes.get_by_role("link", name="0.01 ETH")).to_be_focused()
+    await expect(page.locator("#size-note")).to_contain_text(
+        "At 0.01 ETH: Can sell. Put in 0.01 ETH, get back 0.009"
+    )
+    await expect(page.locator("#share-text")).to_contain_text("0.01 ETH in, 0.009")
     await sizes.get_by_label("Your amount").fill("50")
-    await sizes.get_by_role("button", name="Try").click()
+    await sizes.get_by_role("button", name="Try").focus()
+    await page.keyboard.press("Enter")
     await expect(page.locator("#size-fault")).to_contain_text("0.001")
-    await expect(sizes).to_contain_text("Put in 0.5 ETH")
+    await expect(sizes).to_contain_text("Put in 0.01 ETH")
+    await expect(sizes.get_by_role("button", name="Try")).to_be_focused()
     assert await page.evaluate("() => window.same")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     await page.go_back()
-    await expect(page.locator("#sized")).not_to_contain_text("At 0.5 ETH:")
+    await page.wait_for_url("**/boards/moving_now")
+    assert not [url for url in asked if "/token/" in url], "Back makes no check"
+
+
+async def test_the_chart_has_the_verdicts_below_its_times(newcomer: Visitor, ground: BrowserGround) -> None:
+    page = newcomer.page
+    await newcomer.open(f"/token/{ground.fair}")
+    figure = page.locator("figure[data-candles]")
+    await expect(figure.locator(".plot canvas")).to_be_visible()
+    said = await figure.get_attribute("data-verdicts")
+    assert said is not None
+    assert said[-1] == "o"
+    await expect(figure).to_contain_text("Checks said:")
+    drawn = """figure => {
+        const canvas = figure.querySelector("canvas"), context = canvas.getContext("2d");
+        const row = context.getImageData(0, canvas.height - 3, canvas.width, 1).data, seen = new Set();
+        for (let at = 0; at < row.length; at += 4) seen.add([...row.slice(at, at + 3)].join(","));
+        return [...seen];
+    }"""
+    assert "15,122,77" in await figure.evaluate(drawn), "the good verdict's green"
+
+
+async def test_a_transaction_tells_who_calls_whom(newcomer: Visitor, ground: BrowserGround) -> None:
+    page = newcomer.page
+    await newcomer.open(f"/transaction/{ground.transaction}")
+    calls = page.get_by_role("region", name="Who calls whom")
+    await calls.scroll_into_view_if_needed()
+    await expect(calls).to_contain_text("the sender →")
+    await expect(calls).to_contain_text("As the node tells it.")
 
 
 async def test_the_slider_goes_over_sizes_that_were_simulated(
@@ -43,12 +84,12 @@ async def test_the_slider_goes_over_sizes_that_were_simulated(
     page = newcomer.page
     await newcomer.open(f"/token/{ground.fair}")
     slider, told = page.get_by_label("Size in ETH"), page.locator("#size-told")
-    await expect(told).to_contain_text("0.1 ETH:")
+    await expect(told).to_contain_text("0.1 ETH $")
     await slider.press("Home")
-    await expect(told).to_contain_text("0.01 ETH:")
+    await expect(told).to_contain_text("0.01 ETH $")
     for _ in range(LEAST_SIZES):
         await slider.press("ArrowRight")
-    await expect(told).to_contain_text("10 ETH:")
+    await expect(told).to_contain_text("10 ETH $")
     await slider.press("Home")
     await told.get_by_role("link", name="Check it").click()
     await expect(page.locator("#sized")).to_contain_text("At 0.01 ETH:")
@@ -116,6 +157,7 @@ async def test_a_transaction_is_run_again_in_two_presses(newcomer: Visitor, grou
     await page.wait_for_url("**/simulate?tx=*")
     await newcomer.send("Simulate")
     await expect(page.get_by_role("heading", name="Result in block")).to_be_visible()
+    await expect(page.get_by_role("region", name="Who calls whom")).to_contain_text("your wallet →")
 
 
 async def test_the_docs_are_searched(newcomer: Visitor) -> None:

@@ -173,6 +173,7 @@ async def test_pasted_calls_are_simulated(newcomer: Visitor, ground: BrowserGrou
     await expect(page.locator("#result + .t-ok .word")).to_have_text("Allows everything")
     await expect(page.locator(".changes").first).to_contain_text("everything, now and later")
     await expect(page.locator(".changes").first).to_contain_text("PLAIN")
+    await page.get_by_text("Change it, or simulate another").click()
     await page.get_by_label("What you are about to sign").fill("[1]")
     newcomer.expected.append("status of 400")
     await newcomer.send("Simulate")

@@ -201,7 +201,6 @@ _SHARES_PERCENT = st.one_of(
 )
 _STUCK = st.sampled_from((1, 2, 100, 4900, 4999, 5001, 9000, 10_000))
 _ON = st.just(1)
-_INSTANT_S = 60
 
 NEVER_BLOCKS = 10**6
 """More than pass while anybody waits."""
@@ -343,16 +342,7 @@ def cases(draw: st.DrawFn) -> Case:
         pools = draw(_beside() if kind == "beside" else _pools())
     chosen = draw(st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True))
     on = ((name, _drawn_value(draw, name, _VALUES[name], pools)) for name in sorted(chosen))
-    return Case(_without_instants(tuple(on)), pools)
-
-
-def _without_instants(on: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-    """Without the end of the selling where that comes within a minute of its beginning: nobody sells in so
-    short a time but a wallet that waits for it, as the one here does."""
-    values = dict(on)
-    begins_s = max(values.get("opens_s", 0), values.get("cooldown_s", 0))
-    is_instant = 0 < begins_s <= values.get("bomb_s", 0) < begins_s + _INSTANT_S
-    return tuple((name, value) for name, value in on if not (is_instant and name == "bomb_s"))
+    return Case(tuple(on), pools)
 
 
 @st.composite

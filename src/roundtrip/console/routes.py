@@ -54,6 +54,7 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/wallet/{address}/linked", wallet.show_linked),
     PageRoute("/wallet/{address}/said", wallet.mark_wallet, "POST", signed_in=True),
     PageRoute("/transaction/{hash}", wallet.show_transaction),
+    PageRoute("/transaction/{hash}/calls", wallet.show_calls),
     PageRoute("/trade", trade.show_trade),
     PageRoute("/simulate", trade.show_simulate),
     PageRoute("/simulate", trade.simulate, "POST"),

@@ -65,9 +65,55 @@ KNOWN_CALLS: MappingProxyType[str, KnownCall] = MappingProxyType(
 """By selector, ``0x`` and eight hex digits."""
 
 
+_INNER_SIGNATURES = (
+    "balanceOf(address)", "allowance(address,address)", "refundETH()", "unwrapWETH9(uint256,address)",
+    "sweepToken(address,uint256,address)", "swap(address,bool,int256,uint160,bytes)",
+    "uniswapV3SwapCallback(int256,int256,bytes)", "unlock(bytes)", "unlockCallback(bytes)",
+    "swap((address,address,uint24,int24,address),(bool,int256,uint160),bytes)", "sync(address)", "settle()",
+    "take(address,address,uint256)", "transferFrom(address,address,uint160,address)",
+    "beforeSwap(address,(address,address,uint24,int24,address),(bool,int256,uint160),bytes)",
+    "afterSwap(address,(address,address,uint24,int24,address),(bool,int256,uint160),int256,bytes)",
+    "mint(address,int24,int24,uint128,bytes)", "burn(int24,int24,uint128)",
+    "selfPermit(address,uint256,uint256,uint8,bytes32,bytes32)",
+)  # fmt: skip
+FUNCTION_NAMES: MappingProxyType[str, str] = MappingProxyType(
+    {abi.selector(signature): signature.partition("(")[0] for signature in _INNER_SIGNATURES}
+    | {head: call.name for head, call in KNOWN_CALLS.items()}
+)
+"""By selector, also of functions that no transaction calls by itself: those of pools and of steps in a
+multicall."""
+
+
 def find_known_call(data: bytes) -> KnownCall | None:
     """The call by the selector of its calldata; None: unknown, or no calldata."""
     return KNOWN_CALLS.get("0x" + data[:4].hex()) if len(data) >= 4 else None
+
+
+# --- what a call is made of -
+
+_COMMANDS = MappingProxyType(
+    {
+        0x00: "V3 swap, exact in", 0x01: "V3 swap, exact out", 0x02: "take by Permit2",
+        0x03: "allow by Permit2", 0x04: "sweep", 0x05: "transfer", 0x06: "pay a share",
+        0x08: "V2 swap, exact in",
+        0x09: "V2 swap, exact out", 0x0A: "allow by Permit2", 0x0B: "wrap eth", 0x0C: "unwrap weth",
+        0x0D: "take by Permit2", 0x0E: "read a balance", 0x10: "V4 swap",
+    }
+)  # fmt: skip
+"""The commands of the Universal Router."""
+
+
+def list_steps(data: bytes) -> list[str]:
+    """What the calldata says that the call is made of, in order: the functions in a multicall, the commands
+    of the Universal Router. Empty: it is neither. The first ``_MAX_ITEMS``."""
+    head, body = "0x" + data[:4].hex(), data[4:]
+    if head in _ITEMS_AT:
+        heads = ("0x" + call[:4].hex() for call in _items(body, _ITEMS_AT[head]))
+        return [FUNCTION_NAMES.get(one, one) for one in heads]
+    if head in _EXECUTE:
+        codes = _bytes(body, 0)[:_MAX_ITEMS]
+        return [_COMMANDS.get(code & _COMMAND_BITS, f"command {code & _COMMAND_BITS}") for code in codes]
+    return []
 
 
 # --- what a trade sells ----------------------------------------------------------------------------

@@ -237,6 +237,10 @@ async def test_code_an_insider_and_an_empty_wallet_are_not_asked(
 # --- a node that fails ------------------------------------------------------------------------------
 
 
+def _text_of(call: RpcCall) -> str:
+    return str(msgspec.json.decode(msgspec.json.encode(call.params)))
+
+
 @dataclass(frozen=True)
 class LossyNode:
     """Passes every request on but those of a kind, which are lost with all that is sent with them."""
@@ -251,7 +255,7 @@ class LossyNode:
         timeout_s: float | None = None,
         budgeted: bool = True,
     ) -> list[msgspec.Raw | RpcError]:
-        if any(self.lost(str(call.params)) for call in calls):
+        if any(self.lost(_text_of(call)) for call in calls):
             raise NodeFault("it took too long")
         return await self.node.batch(calls, meter, timeout_s, budgeted)
 
@@ -260,7 +264,7 @@ class LossyNode:
     ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
         answer = await self.node.batches(groups, meter)
         return [
-            NodeFault("it took too long") if any(self.lost(str(call.params)) for call in calls) else answers
+            NodeFault("it took too long") if any(self.lost(_text_of(call)) for call in calls) else answers
             for calls, answers in zip(groups, answer, strict=True)
         ]
 

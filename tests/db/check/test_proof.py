@@ -24,10 +24,8 @@ async def checked(
 ) -> int:
     """One check that was made then; each deletes a few."""
     kept = KeptEvidence(at, 100, "p", "ok", "ok", f"evidence of {at}".encode())
-    row_id = await store.keep(connection, token, kept)
-    if proof is not None:
-        await store.keep_proof(connection, row_id, b"{}", [proof], at, limits)
-    return row_id
+    new = None if proof is None else store.NewProof(b"{}", [proof])
+    return await store.keep(connection, token, kept, new, limits)
 
 
 async def count(connection: Connection) -> int:

@@ -55,8 +55,7 @@ async def counts(index: Connection, names: tuple[str, ...]) -> dict[str, int]:
 async def rest_is_there(index: Connection) -> None:
     """Writes a row of each table that something else than the sync writes."""
     kept = KeptEvidence(NOW, 1, "1", "ok", "ok", b"{}")
-    row_id = await evidence.keep(index, TOKEN, kept)
-    await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
+    row_id = await evidence.keep(index, TOKEN, kept, evidence.NewProof(b"{}", [b"1"]))
     recalled = RecalledWallet("0x" + "aa" * 20, "0x" + "00" * 32, 3)
     await token_index.keep_recalled_wallets(index, TOKEN, [recalled], NOW, NOW - timedelta(days=1))
     await token_index.keep_caught_holders(index, TOKEN, [TOKEN], (), True, NOW, NOW - timedelta(days=1))

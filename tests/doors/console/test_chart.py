@@ -4,12 +4,15 @@ import itertools
 import json
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
 
 from roundtrip.config.settings import Settings
-from roundtrip.console.pages.chart import draw_line, shorten_price
+from roundtrip.console.pages.chart import draw_line, draw_verdicts, shorten_price
+from roundtrip.domain.verdicts.changes import PastVerdict
+from roundtrip.services.boards.price_chart import CandleRow, PriceChart, join_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet.world import Built
@@ -103,6 +106,35 @@ async def test_what_is_not_known_is_said(house: ConsoleHouse, built: Built) -> N
 def test_a_small_price_counts_its_zeros(text: str, shown: str) -> None:
     assert shorten_price(text, "$") == f'<span title="${text}">${shown}</span>'
     assert shorten_price(None) == "–"
+
+
+def verdict(hours: int, level: str = "ok", code: str = "ok") -> PastVerdict:
+    at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+    return PastVerdict(at, hours, "1", code, level, False, None)
+
+
+def test_verdicts_over_time_hold_a_day_and_dangers_until_the_next() -> None:
+    checks = [verdict(60, "danger", "cannot_sell"), verdict(30), verdict(3), verdict(2), verdict(1, "warn")]
+    joined = join_verdicts(checks, verdict(100).checked_at)
+    start = verdict(0).checked_at
+    assert [
+        (one.level, (one.at - start) // timedelta(hours=1), (one.until - start) // timedelta(hours=1))
+        for one in joined
+    ] == [("warn", 1, 2), ("ok", 2, 27), ("ok", 30, 54), ("danger", 60, 100)]
+    assert joined[-1].word == "Honeypot: you cannot sell"
+    assert join_verdicts([], start) == []
+
+
+def test_each_candle_has_the_last_verdict_in_its_span() -> None:
+    candles = [
+        CandleRow(verdict(hours).checked_at, "1", "1", "1", "1", "0", 1, 0) for hours in (0, 1, 2, 40, 50)
+    ]
+    checks = [verdict(60, "danger", "cannot_sell"), verdict(2), verdict(1, "warn")]
+    chart = PriceChart(
+        "", 1, 1, checks[0].checked_at, "", None, "eth", "1h", [], None, None, None, candles, False, [], 0,
+        join_verdicts(checks, verdict(71).checked_at),
+    )  # fmt: skip
+    assert draw_verdicts(chart) == "-wo-d"
 
 
 def test_the_line_spans_the_drawing() -> None:

@@ -76,7 +76,7 @@ async def test_every_page_guards_itself(house: ConsoleHouse, built: Built, row: 
         assert (status, headers["location"].partition("?")[0]) == (303, "/sign-in")
     elif row == "/search":
         assert status in (200, 303)
-    elif row == "/transaction/{hash}":
+    elif row.startswith("/transaction/{hash}"):
         assert status in (404, 422)
     else:
         assert status == 200

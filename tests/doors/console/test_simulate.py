@@ -2,7 +2,13 @@
 
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
 
+import msgspec
+
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
 from roundtrip.console.pages.trade import find_hash, read_calls
 from roundtrip.services.runtime.context import Context
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -36,6 +42,68 @@ async def test_the_colour_is_the_answers_level_and_pasted_calls_run_whole(
 
 def _approve(spender: str) -> str:
     return "0x095ea7b3" + spender[2:].lower().rjust(64, "0") + "f" * 64
+
+
+class WithoutTracer:
+    """A node that serves no tracer, as many."""
+
+    def __init__(self, node: RpcNode) -> None:
+        self._node = node
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._node, name)
+
+    async def batch(
+        self, calls: Sequence[RpcCall], *more: Any, **named: Any
+    ) -> Sequence[msgspec.Raw | RpcError]:
+        if any(call.method.startswith("debug_") for call in calls):
+            return [RpcError(code=-32601, message="the method does not exist") for _ in calls]
+        return await self._node.batch(calls, *more, **named)
+
+
+def _tree(page: str) -> str:
+    """The part of who calls whom, without its markup."""
+    part = page.split('aria-labelledby="calls"')[1].split("</section>")[0]
+    return " ".join(re.sub("<[^>]*>", " ", part).split())
+
+
+async def test_it_tells_who_calls_whom_with_names_and_what_each_call_moves(
+    indexed: Context, built: Built
+) -> None:
+    holder, token, router = built.accounts[0], built.tokens["plain"], indexed.contracts.universal_router
+    send = "0xa9059cbb" + STRANGER[2:].rjust(64, "0") + hex(5 * 10**18)[2:].rjust(64, "0")
+    wrap = {"to": built.contracts["weth"], "value": hex(10**15), "data": "0xd0e30db0"}
+    calls = [{"to": token, "data": send}, wrap, {"to": router, "data": _EMPTY_SWAP}]
+    found = []
+    for node in (indexed.node, cast(RpcNode, WithoutTracer(indexed.node))):
+        ctx = replace(random_context(indexed, Clock()), node=node)
+        async with house_of(ctx, Clock()) as house:
+            for pasted in (calls[:1], calls):
+                _, page, _ = await house.post("/simulate", {"from": holder, "calls": json.dumps(pasted)})
+                found.append(_tree(page))
+    traced, several, untraced, _ = found
+    assert "your wallet → PLAIN transfer 5 PLAIN : your wallet → 0xdddd…dddd" in traced
+    assert "As the node tells it. Calls that only read" in traced
+    assert "→ weth deposit with 0.001 ETH" in several
+    assert "the Universal Router execute V4 swap" in several
+    assert "of a later call only what its own data names" in several
+    assert "your wallet → 0x36b5…10ab transfer Only what the calldata itself names" in untraced
+
+
+_EMPTY_SWAP = "0x24856bc3" + "".join(f"{word:064x}" for word in (0x40, 0x80, 1, 0x10 << 248, 1, 0x20, 0))
+"""execute(bytes,bytes[]) with one command that does nothing."""
+
+
+async def test_a_transaction_s_page_tells_its_calls(indexed: Context, built: Built, rpc: SyncRpc) -> None:
+    sender, weth = built.accounts[0], built.contracts["weth"]
+    call = {"from": sender, "to": weth, "value": hex(10**15), "data": "0xd0e30db0"}
+    tx = str(rpc.call("eth_sendTransaction", call))
+    rpc.call("evm_mine")
+    async with house_of(random_context(indexed, Clock()), Clock()) as house:
+        _, page, _ = await house.get(f"/transaction/{tx}")
+        assert f'hx-get="/transaction/{tx}/calls"' in page
+        status, page, _ = await house.get(f"/transaction/{tx}/calls")
+        assert (status, "the sender → weth deposit with 0.001 ETH" in _tree(page)) == (200, True)
 
 
 async def test_a_sent_transaction_runs_again_by_its_hash_or_a_link(

@@ -124,11 +124,20 @@ async def test_the_card_names_the_block_that_it_holds_for(reader: PageReader, bu
 @pytest.mark.parametrize(
     ("story", "expected"),
     [
-        ("plain", ("get back 0.0994 ETH −0.60 %", "Buy tax 0.00 % Sell tax 0.00 %", "both ways 0.60 %")),
+        (
+            "plain",
+            ("get back 0.0994 ETH $347.9 −0.60 %", "Buy tax 0.00 % Sell tax 0.00 %", "both ways 0.60 %"),
+        ),
         ("fee_on_buy", ("Buy tax 20.00 % Sell tax 0.00 %", "both ways 0.60 %", "20.48 % together")),
         ("v4_fee_on_sell", ("Buy tax 0.00 % Sell tax 10.00 %", "both ways 0.60 %")),
         ("graduated_taxed", ("Buy tax 5.00 % Sell tax 5.00 %", "both ways 1.99 %")),
-        ("thin", ("both ways 0.60 %", "Price impact 66.54 %")),
+        (
+            "thin",
+            (
+                "▲ Price impact 66.54 %: you lose it if anyone sells before you",
+                "−0.41 %, only if nobody trades",
+            ),
+        ),
         ("hook_takes_tenth", ("Sell tax 0.00 %", "both ways 19.49 %")),
     ],
 )
@@ -179,7 +188,8 @@ async def test_what_was_tried_is_coloured_by_its_loss(reader: PageReader, built:
         page = await reader.token(built.tokens[story])
         tried = page.partition('id="grid"')[2].partition("</section>")[0]
         found = re.findall(
-            r'class="t-(\w+)"><a [^>]+><span [^>]+>✓</span> <span [^>]+>sells, </span>−([\d.]+)\xa0%', tried
+            r'class="t-(\w+)"><a [^>]+><span [^>]+>[✓◆▲]</span> <span [^>]+>sells, </span>−([\d.]+)\xa0%',
+            tried,
         )
         lines += [(level, float(lost) * 100) for level, lost in found]
     assert {level for level, _ in lines} == {"ok", "warn", "danger"}
@@ -260,7 +270,7 @@ async def test_a_check_at_another_size_says_what_comes_back_and_is_not_stored(
     before = await indexed.pool.fetchval(count, bytes.fromhex(token.removeprefix("0x")))
     page = await reader.token(token, "?amount=0,5")
     cost = section(page, "cost")
-    assert "Put in 0.5 ETH → get back 0.497 ETH −0.60 %" in cost
+    assert "Put in 0.5 ETH $1,750 → get back 0.497 ETH $1,739 −0.60 %" in cost
     assert "Buy tax 0.00 %" in cost
     assert f'href="/token/{token}?amount=0.5"' in page
     assert "Buy for 0.5 ETH, sell all" in section(page, "grid")

@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import BY_KIND, abi, amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Call, TradeTerms
-from roundtrip.venues.known_calls import SELL_CALLS, find_sold
+from roundtrip.venues.known_calls import SELL_CALLS, find_sold, list_steps
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 from unit.venues.test_amm_v3 import venue as v3_venue
 from unit.venues.test_amm_v4 import venue as v4_venue
@@ -88,3 +88,23 @@ def test_no_calldata_breaks_it(head: str, noise: bytes, offsets: list[int]) -> N
     for tail in (noise, words + noise, b"\xff" * 32 + noise):
         found = find_sold(ROUTER, bytes.fromhex(head[2:]) + tail)
         assert found is None or len(found) == 42
+
+
+@TOKENS
+@VENUES
+def test_what_a_planned_trade_is_made_of_is_named(
+    venue_of: Callable[[str, Address], Venue], quote: str, token: Address
+) -> None:
+    venue = venue_of(quote, token)
+    terms = TradeTerms(5, 1_900_000_000)
+    sell = BY_KIND[venue.kind].plan_sell(venue, token, CONTRACTS, AMOUNT, SELLER, terms=terms)[-1]
+    steps = list_steps(bytes.fromhex(sell.data[2:]))
+    assert steps[0] == ("V4 swap" if venue.kind == "amm_v4" else "exactInputSingle")
+    if venue.kind == "amm_v3" and quote == "weth":
+        assert steps[1:] == ["unwrapWETH9"]
+
+
+@given(st.binary(max_size=300))
+def test_any_calldata_is_named_or_not(rest: bytes) -> None:
+    for head in SELL_CALLS:
+        assert len(list_steps(bytes.fromhex(head[2:]) + rest)) <= 16

@@ -30,6 +30,8 @@ MAX_ANSWER_BYTES = 16 * 2**20
 
 READ_METHODS = frozenset(
     {
+        "debug_traceCall",
+        "debug_traceTransaction",
         "eth_call",
         "eth_chainId",
         "eth_createAccessList",
@@ -58,7 +60,7 @@ class RpcCall:
     to a node is made here, so this service cannot send a transaction."""
 
     method: str
-    params: Sequence[object]
+    params: Sequence[object] | msgspec.Raw
 
     def __post_init__(self) -> None:
         if self.method not in READ_METHODS:

@@ -33,6 +33,7 @@ class CallRecorder:
         budgeted: bool = True,
     ) -> list[Answer]:
         """A trip of one batch."""
+        calls = _encode_simulations(calls)
         packing, index = asyncio.create_task(_pack([calls])), self._reserve_trip()
         try:
             return await self.node.batch(calls, meter, timeout_s, budgeted)
@@ -43,6 +44,7 @@ class CallRecorder:
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
     ) -> list[list[Answer] | NodeFault]:
         """A trip of several batches."""
+        groups = [_encode_simulations(calls) for calls in groups]
         packing, index = asyncio.create_task(_pack(groups)), self._reserve_trip()
         try:
             return await self.node.batches(groups, meter)
@@ -53,6 +55,16 @@ class CallRecorder:
         """The trip's index: trips that overlap are kept in the order they were sent."""
         self.trips.append(b"")
         return len(self.trips) - 1
+
+
+def _encode_simulations(calls: Sequence[RpcCall]) -> list[RpcCall]:
+    """The calls, those that are large as JSON: it is sent and packed."""
+    return [
+        RpcCall(call.method, msgspec.Raw(msgspec.json.encode(call.params)))
+        if call.method == "eth_simulateV1"
+        else call
+        for call in calls
+    ]
 
 
 async def _pack(groups: Sequence[Sequence[RpcCall]]) -> bytes:

@@ -1,5 +1,6 @@
 """Whether a contract may depend on block numbers, by its bytecode. Pure."""
 
+import re
 from collections.abc import Iterator
 
 _TERMINATORS = frozenset({0x00, 0x56, 0xF3, 0xFD, 0xFE, 0xFF})
@@ -35,4 +36,22 @@ def may_count_blocks(code: bytes) -> bool:
     reachable."""
     if code.startswith(DELEGATED):
         return True
-    return any(op in _COUNTS or op in CALLS for _, op, _ in reachable_instructions(code))
+    at = 0
+    while at < len(code):
+        at = _PLAIN.match(code, at).end()  # type: ignore[union-attr]
+        if code[at : at + 1] and code[at] not in _TERMINATORS:
+            return True
+        at = _UNREACHED.match(code, at).end()  # type: ignore[union-attr]
+    return False
+
+
+def _skipping(ends: frozenset[int]) -> re.Pattern[bytes]:
+    """Matches whole instructions, with what PUSH pushes, up to one of ``ends``; a PUSH at the end of the code
+    may lack some of its bytes."""
+    pushes = (b"\\x%02x.{0,%d}+" % (op, op - _PUSH1 + 1) for op in range(_PUSH1, _PUSH32 + 1))
+    others = (b"\\x%02x" % op for op in range(256) if not _PUSH1 <= op <= _PUSH32 and op not in ends)
+    return re.compile(b"(?s:[%s]|%s)*+" % (b"".join(others), b"|".join(pushes)))
+
+
+_PLAIN = _skipping(_TERMINATORS | _COUNTS | CALLS)
+_UNREACHED = _skipping(frozenset({_JUMPDEST}))

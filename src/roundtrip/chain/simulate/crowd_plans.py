@@ -286,9 +286,9 @@ def _token_read(trader: CrowdTrader) -> SimulatedStep:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sell that is tried ``after_s`` seconds after the last block of buys: the first that succeeds counts.
-    ``gas``: its limit; 0: that of the wallet's other sells. ``others_buy``: before it another wallet buys for
-    a little."""
+    """A sell that is tried ``after_s`` seconds after the wallet's first buy (``isolated_plan``), or after the
+    last block of buys (``company_plan``): the first that succeeds counts. ``gas``: its limit; 0: that of the
+    wallet's other sells. ``others_buy``: before it another wallet buys for a little."""
 
     after_s: int
     raw: int
@@ -316,8 +316,9 @@ def isolated_plan(
 ) -> Plan:
     """Isolation round: one wallet buys and tries to sell; ``others`` buy after it, and also sell where
     ``others_sell``. Blocks and seconds are those of the crowd, with or without others, so that two such plans
-    differ only where their arguments do. No balance of the token is read before the last attempt: a read
-    is a transaction, and a token may react to it."""
+    differ only where their arguments do. An attempt comes as long after the wallet's first buy as it says,
+    like a sell of the main wallet; one that would come before the crowd's last buy comes after it. No balance
+    of the token is read before the last attempt: a read is a transaction, and a token may react to it."""
     reader, policy = environment.reader, setting.policy
     sweep = place.file.plan_sweep(setting.contracts, reader)
     steps = () if sweep is None else (SimulatedStep("sweep", reader, sweep, policy.transfer_gas_limit),)
@@ -330,9 +331,11 @@ def isolated_plan(
     second = structs.replace(second, steps=(*again.steps, *second.steps))
     last = structs.replace(last, steps=(*last.steps, *_approvals(trader, attempts, 0)))
     sells = _sell_blocks(place, setting, environment, others if others_sell else ())
-    plan, passed_s = [first, second, *between, last, *sells], _BLOCK_S * len(sells)
+    bought_s = sum(setting.crowd_gaps_s)
+    plan, passed_s = [first, second, *between, last, *sells], bought_s + _BLOCK_S * len(sells)
     for number, attempt in enumerate(attempts):
-        delay_s = max(1, attempt.after_s - passed_s)
+        due_s = max(attempt.after_s, bought_s + min(attempt.after_s, policy.later_s))
+        delay_s = max(1, due_s - passed_s)
         plan.append(_attempt_block(trader, attempts, number, seller.sell_gas, delay_s))
         passed_s += delay_s
     return Plan(environment, (*plan, _left_block([trader])))

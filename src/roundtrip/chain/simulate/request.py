@@ -6,6 +6,7 @@ Every block and call states number, time, gas, fees and coinbase: nodes differ i
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -37,7 +38,7 @@ class SimulatedStep(msgspec.Struct, frozen=True):
 
     def sent_gas(self, dialect: Dialect, base_fee_wei: int) -> int:
         """The gas limit as it is sent."""
-        if self.includes_data_fee:
+        if self.includes_data_fee or not dialect.data_fee.wei:
             return self.gas_limit
         return self.gas_limit + dialect.data_fee.gas(self.call.data, base_fee_wei)
 
@@ -176,6 +177,7 @@ def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, in
 def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> dict[str, Any]:
     block, (number, time_s) = plan.blocks[index], spot
     environment = plan.environment
+    most_wei, usual_wei = environment.max_fee_wei, environment.tip_wei
     overrides: dict[str, dict[str, Any]] = {a: {"balance": hex(wei)} for a, wei in block.balances}
     for address, nonce in block.nonces:
         overrides.setdefault(address, {})["nonce"] = hex(nonce)
@@ -198,19 +200,22 @@ def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> d
                 "to": step.call.to,
                 "gas": hex(step.sent_gas(dialect, environment.base_fee_wei)),
                 "input": step.call.data,
-                **({"value": hex(step.call.value_wei)} if step.call.value_wei else {}),
-                **_fees(step, environment),
+                **({"value": hex(step.call.value_wei)} if step.call.value_wei else _NOTHING),
+                **_fees(most_wei, usual_wei, step.tip_wei),
             }
             for step in block.steps
         ],
     }
 
 
-def _fees(step: SimulatedStep, environment: Environment) -> dict[str, str]:
-    most_wei, tip_wei = environment.max_fee_wei, environment.tip_wei
-    if step.tip_wei is not None:
-        most_wei, tip_wei = most_wei - tip_wei + step.tip_wei, step.tip_wei
-    return {"maxFeePerGas": hex(most_wei), "maxPriorityFeePerGas": hex(tip_wei)}
+_NOTHING: dict[str, str] = {}
+
+
+@lru_cache(maxsize=1024)
+def _fees(most_wei: int, usual_wei: int, tip_wei: int | None) -> dict[str, str]:
+    """The fees of a call with this tip, of an environment with these ones."""
+    tip_wei = usual_wei if tip_wei is None else tip_wei
+    return {"maxFeePerGas": hex(most_wei - usual_wei + tip_wei), "maxPriorityFeePerGas": hex(tip_wei)}
 
 
 GAS_POOL_SPENT = Missing("token", "its trades use more gas than a node gives one request")
@@ -298,4 +303,4 @@ def _step_result(step: SimulatedStep, call: SimulatedCall, dialect: Dialect) -> 
 
 
 def _bytes(text: str) -> bytes:
-    return bytes.fromhex(text.removeprefix("0x"))
+    return bytes.fromhex(text[2:] if text.startswith("0x") else text)

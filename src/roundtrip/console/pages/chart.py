@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 from markupsafe import Markup
 from starlette.responses import Response
 
 from roundtrip.console.support.page_operations import own_operation, page_operation
 from roundtrip.console.support.page_request import Visit
+from roundtrip.domain.market.candles import SPANS
 from roundtrip.services.boards.price_chart import (
     CandleRow,
     ChartParams,
+    PriceChart,
     followed_wallets,
     price_chart,
     token_trades,
@@ -42,6 +45,7 @@ async def show_chart(visit: Visit) -> Response:
     """GET /token/{address}/chart: the price, its marks, and the candles as a table."""
     chart = await visit.ask(_CHART, ChartParams(visit.address, visit.query.get("span", "")))
     rows = [[_seconds(candle.at), *_read_figures(candle)] for candle in chart.candles]
+    levels = draw_verdicts(chart)
     marks = [[_seconds(mark.at), mark.kind, mark.level] for mark in chart.marks]
     return visit.show(
         "chart_piece.html" if visit.is_piece() else "chart.html",
@@ -50,6 +54,9 @@ async def show_chart(visit: Visit) -> Response:
         rows=json.dumps(rows, separators=(",", ":")),
         marks=json.dumps(marks, separators=(",", ":")),
         line=draw_line([row[4] for row in rows]),
+        span_s=SPANS[chart.span],
+        levels=levels,
+        strip=[(level, len(list(run))) for level, run in groupby(levels)],
         shorten=shorten_price,
     )
 
@@ -64,6 +71,20 @@ async def show_trades(visit: Visit) -> Response:
         followed=followed,
         shorten=shorten_price,
     )
+
+
+_LETTERS = {"ok": "o", "warn": "w", "danger": "d", "unknown": "u"}
+
+
+def draw_verdicts(chart: PriceChart) -> str:
+    """A letter for each candle: the level of the last verdict in its span, ``-`` where there is none. The
+    newest candle's lasts until now."""
+    letters, span = "", timedelta(seconds=SPANS[chart.span])
+    for candle in chart.candles:
+        end = datetime.max.replace(tzinfo=UTC) if candle is chart.candles[-1] else candle.at + span
+        held = [one for one in chart.verdicts if one.at < end and one.until > candle.at]
+        letters += _LETTERS[held[-1].level] if held else "-"
+    return letters
 
 
 def _seconds(at: datetime) -> int:

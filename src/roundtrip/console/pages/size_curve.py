@@ -7,6 +7,7 @@ from starlette.responses import Response
 from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.render import draw_line
+from roundtrip.domain.verdicts.risks import rate_loss
 from roundtrip.services.check.size_curve import SizePoint, size_curve
 from roundtrip.services.support.answer_fields import TokenParams
 
@@ -23,7 +24,8 @@ async def show_sizes(visit: Visit) -> Response:
     """GET /token/{address}/sizes: what each size loses."""
     found = await visit.ask(_SIZES, TokenParams(visit.address))
     template = "sizes_piece.html" if visit.is_piece() else "sizes.html"
-    return visit.show(template, address=visit.address, found=found, line=draw_losses(found.points))
+    line = draw_losses(found.points)
+    return visit.show(template, address=visit.address, found=found, line=line, loss_colour=rate_loss)
 
 
 def draw_losses(points: Sequence[SizePoint]) -> list[str]:

@@ -114,7 +114,7 @@ def _show_size_fault(visit: Visit, fault: RoundtripError) -> Response:
     """Why another size was not checked: beside its field, in place of the verdict."""
     response = visit.show("fault_piece.html", error=fault)
     response.headers["hx-retarget"], response.headers["hx-reswap"] = "#size-fault", "innerHTML"
-    response.headers["hx-push-url"] = "false"
+    response.headers["hx-replace-url"] = "false"
     return response
 
 
@@ -316,10 +316,10 @@ def _read_liquidity(liquidity: Liquidity) -> LiquidityShares | None:
 def list_risks(
     check: Check, card: CheckCard | None, held: TokenHolders | None, stored: StoredRisk
 ) -> list[Risk]:
-    """The risks beside a verdict that does not say no itself: with what is stored of the token, and what its
-    holders say where they were read for this page."""
+    """The risks beside the verdict of a token that a pool trades: with what is stored of the token, and what
+    its holders say where they were read for this page."""
     level, code = check.verdict.level, check.verdict.code
-    if level not in ("ok", "warn") or not has_pool(code):
+    if level == "unknown" or not has_pool(code) or not is_tradable(code):
         return []
     now_bps = None if held is None or held.holders is None else insiders_bps(held)
     return combine_risks(

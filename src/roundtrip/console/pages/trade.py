@@ -16,12 +16,15 @@ from roundtrip.console.support.page_operations import page_operation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.pasted import find_only_word
-from roundtrip.domain.check.price import usd_per_eth
+from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.verdicts.risks import find_insider_warning
 from roundtrip.domain.verdicts.words import level_word, simulation_word
+from roundtrip.services.lookup.call_tree import CallTree, SimulatedCall, SimulatedCallsParams, simulated_calls
 from roundtrip.services.lookup.explain import ExplainParams
 from roundtrip.services.lookup.sent_call import read_sent_call
+from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, PrepareSellParams
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
@@ -39,10 +42,14 @@ _SENT_CALL = page_operation(
     read_sent_call, shared_by=lambda params: params.hash.lower(), lane="checks", bad_params="bad_address",
     errors=("not_found", "upstream", "busy"),
 )  # fmt: skip
+_CALLS = page_operation(
+    simulated_calls, counts="never", lane="checks", bad_params="bad_input", errors=("upstream", "busy")
+)
 _HASH_LENGTH = 66
 _SIMULATE = find_operation("simulate_transaction", SimulateParams, Simulation)
 _WITHOUT_FORM = ("bad_key", "internal")
 """Errors that have a page of their own; any other one is said above the form, which keeps its fields."""
+_LEAST_USD = 0.005
 _SHOWN = ("token", "from", "amount", "percent", "slippage")
 
 
@@ -66,7 +73,11 @@ class TradeForm:
 
     def is_complete(self) -> bool:
         """Whether there is enough to prepare the trade."""
-        return bool(self.token and self.wallet and (self.amount or (self.percent and self.side == "sell")))
+        return bool(self.token and self.wallet and (self.amount or self.sells_share()))
+
+    def sells_share(self) -> bool:
+        """Whether a share of what the wallet holds is sold: an amount is more exact, and goes before."""
+        return bool(self.side == "sell" and self.percent and not self.amount)
 
     def slippage_bps(self) -> int:
         """In hundredths of a percent. Raises CallerFault (bad_input)."""
@@ -79,13 +90,13 @@ class TradeForm:
             "from": self.wallet,
             "slippageBps": self.slippage_bps(),
         }
-        if self.side == "sell" and self.percent:
+        if self.sells_share():
             return params | {"percent": _read_number(self.percent, "The share to sell")}
         return params | {"amount": self.amount}
 
     def order(self) -> "verify.Request":
         """The request that the verifier compares the prepared steps with."""
-        amount = None if self.side == "sell" and self.percent else self.amount
+        amount = None if self.sells_share() else self.amount
         return verify.Request(self.wallet, self.token, self.side, amount, slippage_bps=self.slippage_bps())
 
 
@@ -129,19 +140,18 @@ async def show_trade(visit: Visit) -> Response:
         insiders=insiders,
         report=_verify(visit, body, form),
         contracts=contracts,
-        eth_usd=read_eth_usd(visit),
+        gas=_describe_gas(visit, sum(step.gas for step in trade.steps)),
         fault=None,
     )
 
 
-def read_eth_usd(visit: Visit) -> float | None:
-    """Dollars for one eth; None: not known now."""
-    ctx = visit.console.dispatch.ctx
-    try:
-        price = usd_per_eth(ctx.heads.current().market, ctx.policy)
-    except RoundtripError:
-        return None
-    return None if price is None else float(price)
+def _describe_gas(visit: Visit, units: int) -> str:
+    """What so much gas costs at the newest block's base fee: dollars where the rate is known, else eth."""
+    wei, eth_usd = units * visit.console.dispatch.ctx.heads.current().base_fee_wei, visit.eth_usd()
+    if eth_usd is None:
+        return format_eth(wei)
+    usd = wei * eth_usd / WEI_PER_ETH
+    return f"${usd:,.2f}" if usd >= _LEAST_USD else "under $0.01"
 
 
 def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = None) -> Response:
@@ -180,7 +190,8 @@ async def simulate(visit: Visit) -> Response:
     form: Mapping[str, str] = visit.form
     try:
         form = await _fill_in(visit, form, find_hash(form.get("calls", "")))
-        answer = await visit.ask(_SIMULATE, read_calls(form))
+        params = read_calls(form)
+        answer = await visit.ask(_SIMULATE, params)
     except RoundtripError as fault:
         if fault.code in _WITHOUT_FORM:
             raise
@@ -194,8 +205,38 @@ async def simulate(visit: Visit) -> Response:
     named = [approval.token.lower() for approval in answer.approvals]
     if answer.check:
         named.append(answer.check.address)
-    states = await read_token_states(visit, named)
-    return visit.show("simulate.html", form=form, answer=answer, word=word, states=states, fault=None)
+    states, tree = await at_once(read_token_states(visit, named), _read_tree(visit, params, answer))
+    return visit.show(
+        "simulate.html", form=form, answer=answer, word=word, states=states, tree=tree, fault=None
+    )
+
+
+async def _read_tree(visit: Visit, params: dict[str, object], answer: Simulation) -> CallTree | None:
+    """Who calls whom in what was simulated; None: it cannot be read now."""
+    if not answer.calls:
+        return None
+    calls = params.get("calls")
+    written = calls if isinstance(calls, list) else [params]
+    try:
+        own = [msgspec.convert(one, _WrittenCall).as_simulated() for one in written]
+        asked = SimulatedCallsParams(answer.sender, own, answer.block, bool(params.get("fund")))
+        return await visit.ask(_CALLS, asked)
+    except (RoundtripError, msgspec.ValidationError, ValueError):
+        return None
+
+
+class _WrittenCall(msgspec.Struct):
+    """A call that was simulated, as it was written. ``input``: as wallets name its data."""
+
+    to: str
+    data: str = ""
+    input: str = ""
+    value: str | int = "0"
+
+    def as_simulated(self) -> SimulatedCall:
+        value = str(self.value)
+        wei = int(value, 16 if value.startswith("0x") else 10)
+        return SimulatedCall(self.to, self.data or self.input or "0x", str(wei))
 
 
 def find_hash(pasted: str) -> str | None:

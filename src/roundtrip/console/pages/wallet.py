@@ -14,6 +14,8 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.mark_wallet import own_of_wallet, wallet_said
+from roundtrip.services.lookup.call_tree import transaction_calls
+from roundtrip.services.lookup.entities import find_role
 from roundtrip.services.lookup.explain import ExplainParams, Explanation, transaction_page
 from roundtrip.services.support.answer_fields import WalletParams
 from roundtrip.services.wallets.history import RealisedDay, wallet_page
@@ -24,6 +26,10 @@ _PAGE = page_variant(find_operation("wallet_history", WalletParams, WalletHistor
 _TRANSACTION = page_variant(
     find_operation("explain_transaction", ExplainParams, Explanation), transaction_page
 )
+_CALLS = page_operation(
+    transaction_calls, counts="never", shared_by=lambda params: params.hash.lower(), lane="checks",
+    bad_params="bad_address", errors=("not_found", "upstream", "busy"),
+)  # fmt: skip
 _LINKED = find_operation("linked_wallets", WalletParams, LinkedWallets)
 # Both are part of showing or marking a wallet, which is counted.
 _SAID = page_operation(wallet_said, counts="never", bad_params="bad_address")
@@ -243,4 +249,12 @@ async def show_transaction(visit: Visit) -> Response:
     """GET /transaction/{hash}: what a transaction did."""
     page = await visit.ask(_TRANSACTION, ExplainParams(visit.subject))
     kind = _KINDS.get(page.told.status, "Transaction")
-    return visit.show("transaction.html", page=page, answer=page.told, kind=kind)
+    role = find_role(page.told.to or "", visit.console.dispatch.ctx.contracts)
+    return visit.show("transaction.html", page=page, answer=page.told, kind=kind, to_role=role)
+
+
+async def show_calls(visit: Visit) -> Response:
+    """GET /transaction/{hash}/calls: who calls whom in it, a piece of its page, or a page of its own."""
+    tree = await visit.ask(_CALLS, ExplainParams(visit.subject))
+    template = "calls_piece.html" if visit.is_piece() else "calls.html"
+    return visit.show(template, hash=visit.subject, tree=tree, is_own=False)

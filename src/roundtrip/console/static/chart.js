@@ -108,6 +108,23 @@
     context.restore();
   }
 
+  // What checks said then, below the times: a letter for each candle.
+  const SAID = { o: "--good", w: "--mind", d: "--bad", u: "--none" };
+  function drawVerdicts(plot, figure) {
+    const context = plot.ctx, { left, width } = plot.bbox, said = figure.dataset.verdicts || "";
+    if (!/[owdu]/.test(said)) return;
+    const tall = 6 * devicePixelRatio, at = (place) => plot.valToPos(place, "x", true);
+    context.save();
+    context.beginPath();
+    context.rect(left, 0, width, context.canvas.height);
+    context.clip();
+    for (const place of plot.data[0]) {
+      context.fillStyle = colour(SAID[said[place]] || "--line");
+      context.fillRect(at(place - 0.5), context.canvas.height - tall, at(place + 0.5) - at(place - 0.5) + 0.5, tall);
+    }
+    context.restore();
+  }
+
   // One sign a candle and kind, stacked from the top.
   function drawMarks(plot, figure) {
     const context = plot.ctx, ratio = devicePixelRatio, stacked = new Map(), drawn = new Set();
@@ -154,7 +171,7 @@
       ticks: { stroke: () => colour("--line"), width: 1 }, ...more,
     });
     return {
-      width, height: width < 500 ? 260 : 320,
+      width, height: width < 500 ? 260 : 350,
       cursor: { points: { show: false }, drag: { x: true, y: false } },
       scales: {
         // A few candles are not drawn as wide as the page.
@@ -187,6 +204,7 @@
         (plot) => drawCandles(plot),
         (plot) => drawLast(plot),
         (plot) => drawMarks(plot, figure),
+        (plot) => drawVerdicts(plot, figure),
       ] },
     };
   }
@@ -272,7 +290,7 @@
     const plot = document.createElement("div");
     plot.className = "plot";
     plot.setAttribute("aria-hidden", "true");
-    figure.querySelector("svg")?.remove();
+    for (const drawn of figure.querySelectorAll("svg")) drawn.remove();
     figure.append(plot);
     const build = () => {
       const width = Math.max(200, plot.clientWidth), data = read(figure);
@@ -317,7 +335,8 @@
       const next = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
       if (!next) continue;
       if (part.dataset.candles !== undefined) {
-        Object.assign(part.dataset, { candles: next.dataset.candles, marks: next.dataset.marks });
+        const { candles, marks, verdicts, usd } = next.dataset;
+        Object.assign(part.dataset, { candles, marks, verdicts }, usd && { usd });
         part.update?.();
         continue;
       }

@@ -97,8 +97,8 @@ document.addEventListener("htmx:afterSettle", () => {
     const link = document.createElement("a"), path = `${table.dataset.sizes}?amount=${eth}`;
     link.href = path;
     link.textContent = "Check it";
-    for (const [name, value] of [["get", path], ["target", "#sized"], ["swap", "outerHTML"], ["push-url", "true"]]) link.setAttribute(`hx-${name}`, value);
-    told.replaceChildren(`${eth} ETH: `, ...[...row.cells[1].childNodes].map((node) => node.cloneNode(true)), " ", link);
+    for (const [name, value] of [["get", path], ["target", "#sized"], ["swap", "outerHTML"], ["replace-url", "true"]]) link.setAttribute(`hx-${name}`, value);
+    told.replaceChildren(...[...row.cells[0].childNodes].map((node) => node.cloneNode(true)), " ", ...[...row.cells[1].childNodes].map((node) => node.cloneNode(true)), " ", link);
     htmx.process(told);
     slider.setAttribute("aria-valuetext", told.textContent);
   };

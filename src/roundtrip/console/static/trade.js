@@ -17,9 +17,21 @@
     group.hidden = false;
     group.addEventListener("click", (event) => {
       const { value } = event.target.closest("button") || {};
-      if (value) document.getElementById(group.dataset.fills).value = value;
+      if (value) fill(group.dataset.fills, value);
     });
   }
+
+  // A sell is of a share or of an amount: who gives one takes the other back.
+  const OTHER = { "trade-percent": "trade-amount", "trade-amount": "trade-percent" };
+  const clearOther = (id) => {
+    const other = OTHER[id] && document.getElementById(OTHER[id]);
+    if (other) other.value = "";
+  };
+  function fill(id, value) {
+    document.getElementById(id).value = value;
+    clearOther(id);
+  }
+  document.getElementById("trade-form").addEventListener("input", ({ target }) => clearOther(target.id));
 
   // All of the wallet's eth but for what gas may cost: a hundredth, and at least a thousandth of an eth.
   async function offerMost(provider, address) {

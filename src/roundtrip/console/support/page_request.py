@@ -28,6 +28,7 @@ from roundtrip.console.support.live_stream import LiveBoards
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.services.cards.pictures import Pictures
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.status import Health, ServiceStatus
@@ -204,6 +205,15 @@ class Visit:
         """How far an answer of the index, up to a block of this time, is behind the chain; 0: not worth
         saying, or not known."""
         return index_lag_s(self.console.dispatch.ctx, block_time)
+
+    def eth_usd(self) -> float | None:
+        """Dollars for one eth; None: not known now."""
+        ctx = self.console.dispatch.ctx
+        try:
+            price = usd_per_eth(ctx.heads.current().market, ctx.policy)
+        except RoundtripError:
+            return None
+        return None if price is None else float(price)
 
     def redirect(self, path: str) -> Response:
         """Redirects to a path by GET; htmx requests load it as a whole page."""

@@ -9,7 +9,9 @@ changing a document.
 import dataclasses
 import json
 import types
+from collections.abc import Callable
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -20,7 +22,9 @@ _TAG = "kind_of"
 
 def dump(value: object) -> bytes:
     """The canonical bytes of a frozen dataclass tree."""
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":")).encode()
+    parts = list[str]()
+    _write(value, parts.append)
+    return "".join(parts).encode()
 
 
 def load(kind: type[T], document: bytes) -> T:
@@ -37,18 +41,52 @@ def _refuse(text: str) -> None:
     raise ValueError(f"{text} has no place in evidence")
 
 
-def _plain(value: object) -> Any:
+def _write(value: Any, put: Callable[[str], None]) -> None:
     kind = type(value)
-    if kind is str or kind is bool or value is None:
-        return value
     if kind is int:
-        return value if -_EXACT < value < _EXACT else str(value)  # type: ignore[operator]
-    if kind is tuple:
-        return [_plain(item) for item in value]  # type: ignore[attr-defined]
+        put(_integer(value))
+    elif kind is str:
+        put(_quote(value))
+    elif value is None or kind is bool:
+        put(_WORDS[value])
+    elif kind is tuple:
+        opened = "["
+        for item in value:
+            put(opened)
+            _write(item, put)
+            opened = ","
+        put("[]" if opened == "[" else "]")
+    else:
+        for before, name in _written(kind):
+            put(before)
+            if name:
+                _write(getattr(value, name), put)
+
+
+_quote = json.encoder.encode_basestring_ascii
+_WORDS = MappingProxyType({None: "null", True: "true", False: "false"})
+
+
+def _integer(value: int) -> str:
+    return str(value) if -_EXACT < value < _EXACT else f'"{value}"'
+
+
+@cache
+def _written(kind: type) -> tuple[tuple[str, str], ...]:
+    """A class's object, cut where a field's value stands: the text before it, and the field's name; the name
+    after the last one is empty. Raises TypeError for what is no part of evidence."""
     if not dataclasses.is_dataclass(kind):
         raise TypeError(f"{kind.__name__} has no place in evidence")
-    fields = {key: _plain(getattr(value, name)) for key, name, _ in _fields(kind)}
-    return {_TAG: _tag(kind)} | fields
+    names = {key: name for key, name, _ in _fields(kind)} | {_TAG: ""}
+    text, cuts = "{", list[tuple[str, str]]()
+    for key in sorted(names):
+        text += f"{_quote(key)}:"
+        if key == _TAG:
+            text += f"{_quote(_tag(kind))},"
+        else:
+            cuts.append((text, names[key]))
+            text = ","
+    return (*cuts, (text.rstrip(",") + "}", ""))
 
 
 def _tag(kind: type) -> str:
@@ -105,7 +143,7 @@ def _int(plain: Any) -> int:
     if isinstance(plain, bool) or not isinstance(plain, int | str):
         raise ValueError(f"{plain!r} is no integer")
     value = int(plain)
-    if _plain(value) != plain:
+    if _integer(value) != json.dumps(plain):
         raise ValueError(f"{plain!r} is not how an integer is written")
     return value
 

@@ -38,6 +38,10 @@ _SHORT_BPS = 1000
 """A sale that sells so much less of its amount than the main wallet's sold less than asked."""
 
 
+Losses = tuple[int | None, int | None, int | None]
+"""Of the main wallet's sells soon, after an hour and after a day; None: it did not sell then."""
+
+
 @dataclass(frozen=True, slots=True)
 class MainSells:
     """The main wallet's sells soon, after an hour and after a day: what the crowd is compared with.
@@ -50,9 +54,9 @@ class MainSells:
     grown_bps: tuple[int, int, int] = (BPS, BPS, BPS)
     only_pieces: bool = False
 
-    def losses_bps(self) -> tuple[int | None, int | None, int | None]:
+    def losses_bps(self) -> "Losses":
         """What each sell lost of the price, without what growth of the balance gave back: the crowd sells no
-        more than it bought. None where the main wallet did not sell."""
+        more than it bought."""
         sells = zip((self.soon, self.hour, self.day), self.grown_bps, strict=True)
         soon, hour, day = (_price_loss_bps(sell, grown) for sell, grown in sells)
         return soon, hour, day
@@ -62,14 +66,27 @@ class MainSells:
         sells = (self.soon, self.hour, self.day)
         return min((sell.share_bps for sell in sells if isinstance(sell, Sale)), default=BPS)
 
-    def expected_loss_bps(self, wallet: CrowdWallet, policy: Policy) -> int | None:
+    def first_sold_s(self, policy: Policy) -> int:
+        """The first moment at which it sold, in seconds after its buy; the first one where it never did."""
+        moments = ((self.soon, policy.later_s), (self.hour, policy.hour_s), (self.day, policy.day_s))
+        return next((at_s for sell, at_s in moments if isinstance(sell, Sale)), policy.later_s)
+
+    def sold_only_soon(self) -> bool:
+        """True where it sold soon and was refused at both later moments."""
+        refused = isinstance(self.hour, RefusedCall) and isinstance(self.day, RefusedCall)
+        return isinstance(self.soon, Sale) and refused
+
+    def expected_loss_bps(
+        self, wallet: CrowdWallet, policy: Policy, losses_bps: "Losses | None" = None
+    ) -> int | None:
         """The most that this wallet's sale may lose; None where the main wallet did not sell around it. Where
-        that sold in pieces only, one that sells no more than a piece must not be refused, at any time."""
+        that sold in pieces only, one that sells no more than a piece must not be refused, at any time.
+        ``losses_bps``: as the method of that name gives them, where they are known."""
         after_s = wallet.after_s
         if self.only_pieces:
             asks_wei = _paid_wei(wallet) * wallet.share_bps // BPS
             return BPS if asks_wei * policy.small_pieces <= policy.probe_wei else None
-        soon, hour, day = self.losses_bps()
+        soon, hour, day = self.losses_bps() if losses_bps is None else losses_bps
         if wallet.way == "pieces":
             around = [soon, hour, day]
         elif after_s <= policy.later_s:
@@ -153,13 +170,14 @@ def _counts(finding: CrowdFinding) -> bool:
 
 def differing(crowd: Crowd, main: MainSells, policy: Policy) -> list[int]:
     """The numbers of the trades that met something else than the main wallet."""
-    return [number for number, trade in enumerate(crowd.trades) if _differs(trade, main, policy)]
+    losses_bps = main.losses_bps()
+    return [number for number, trade in enumerate(crowd.trades) if _differs(trade, main, policy, losses_bps)]
 
 
-def _differs(trade: CrowdTrade, main: MainSells, policy: Policy) -> bool:
+def _differs(trade: CrowdTrade, main: MainSells, policy: Policy, losses_bps: Losses) -> bool:
     """Whether the trade met something else than the main wallet; False where that cannot be told."""
     outcome = trade.outcome
-    expected_bps = main.expected_loss_bps(trade.wallet, policy)
+    expected_bps = main.expected_loss_bps(trade.wallet, policy, losses_bps)
     if isinstance(outcome, RefusedCall) and outcome.step in ("fund", "buy"):
         # A refused buy costs nothing.
         return False
@@ -197,7 +215,8 @@ def taken_bps(sale: CrowdSale) -> int:
         (sale.back_raw, sale.paid_raw),
         (BPS - sale.pool_bps, BPS),
     ):
-        kept = kept * min(max(0, arrived), left) // left if left > 0 else 0
+        if arrived < left or left <= 0:
+            kept = kept * max(0, arrived) // left if left > 0 else 0
     return BPS - kept // BPS
 
 
@@ -217,6 +236,9 @@ def read_crowd(crowd: Crowd, main: MainSells, policy: Policy) -> CrowdReading:
         finding = _finding(crowd.trades[number], trades, expected, policy)
         if isinstance(finding, Missing):
             gap = gap or finding
+        elif finding.cause == "blocks" and main.sold_only_soon():
+            # Alone, too, a wallet sells later than the main one sold soon: time alone may explain it.
+            findings.append(replace(finding, cause="time"))
         else:
             findings.append(finding)
     if numbers and not crowd.isolated:

@@ -62,10 +62,12 @@ class _VerdictFinding:
     venue: int | None = None
 
 
-def judge(evidence: Evidence, policy: Policy) -> Judgement:
-    """The verdict that ``evidence`` proves under ``policy``."""
-    alone = tuple(read_venue(venue, policy, evidence.launch) for venue in evidence.venues)
-    readings = with_exits(evidence, alone, policy)
+def judge(evidence: Evidence, policy: Policy, read: tuple[VenueReading, ...] | None = None) -> Judgement:
+    """The verdict that ``evidence`` proves under ``policy``. ``read``: its venues, each alone, where they
+    were read before."""
+    if read is None:
+        read = tuple(read_venue(venue, policy, evidence.launch) for venue in evidence.venues)
+    readings = with_exits(evidence, read, policy)
     missing = gaps(evidence, readings)
     if missing and len(possible_codes(evidence, readings, policy)) > 1:
         verdict = Verdict("unproven", "unknown", verdict_text.unproven(missing[0]))

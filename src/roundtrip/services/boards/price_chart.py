@@ -2,7 +2,7 @@
 in its main pools, for its page."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
@@ -111,6 +111,16 @@ class ChartMark(msgspec.Struct, frozen=True, rename="camel"):
     tx: str | None = None
 
 
+class StoredVerdict(msgspec.Struct, frozen=True):
+    """Checks in a row with the same word: from the first, until the next other one. ``until``: what went well
+    counts for a day after its last check."""
+
+    at: datetime
+    until: datetime
+    level: str
+    word: str
+
+
 class PriceNow(msgspec.Struct, frozen=True, rename="camel"):
     """The price after the last trade. ``usd`` null: what the quote is worth is not known. ``changes``:
     hundredths of a percent by span; null: the price before it is not known."""
@@ -124,12 +134,13 @@ class PriceNow(msgspec.Struct, frozen=True, rename="camel"):
 class PriceChart(IndexAnswer, frozen=True, rename="camel"):
     """``unit``: eth, weth, usdg or the quote's address. ``now`` null: no price is known. ``venue``, ``pool``:
     where the last of the main pools is. ``is_cut``: older trades of the span were not read. ``marks``: the
-    newest first; ``left_out``: how many more there are."""
+    newest first; ``left_out``: how many more there are. ``verdicts``: of the stored checks, the oldest
+    first."""
 
     address: str
     symbol: Symbol
     unit: str
-    span: str
+    span: CandleSpan
     spans: list[str]
     venue: str | None
     pool: str | None
@@ -138,6 +149,7 @@ class PriceChart(IndexAnswer, frozen=True, rename="camel"):
     is_cut: bool
     marks: list[ChartMark]
     left_out: int
+    verdicts: list[StoredVerdict]
 
 
 class QuoteScale(msgspec.Struct, frozen=True):
@@ -190,8 +202,10 @@ async def price_chart(ctx: Context, params: ChartParams) -> UseCaseAnswer[PriceC
         span, candles, is_cut = await _read_candles(connection, pools, chosen, newest_s)
         now = await _read_now(ctx, connection, pools, scale, index_cursor)
         from_s = candles[0].from_s if candles else newest_s - MAX_CANDLES * SPANS[span]
-        marks = await _read_marks(connection, token, token_id, from_s)
+        checks = await past_verdicts(connection, token, _MAX_VERDICTS)
+        marks = await _read_marks(connection, token, token_id, checks, from_s)
     answer = _present(ctx, token, index_cursor, span, pools, scale, candles, is_cut, now, marks)
+    answer = msgspec.structs.replace(answer, verdicts=join_verdicts(checks, when(newest_s)))
     return UseCaseAnswer(answer, TTL_MS)
 
 
@@ -242,7 +256,9 @@ def _price_of(past: PastPrice | None) -> int | None:
     return None if past is None else past.price_raw
 
 
-async def _read_marks(connection: Connection, token: Address, token_id: int, from_s: int) -> list[ChartMark]:
+async def _read_marks(
+    connection: Connection, token: Address, token_id: int, checks: Sequence[PastVerdict], from_s: int
+) -> list[ChartMark]:
     """The marks from ``from_s`` on, the newest first."""
     marks = [
         ChartMark(when(mark.at_s), mark.kind, _describe_mark(mark), tx=mark.tx_hash)
@@ -254,7 +270,6 @@ async def _read_marks(connection: Connection, token: Address, token_id: int, fro
         text = f"{who} removed {format_percent(removal.share_bps)} of a pool's active liquidity."
         spot = removal.spot
         marks.append(ChartMark(when(spot.at_s), "liquidity_removed", text, tx=spot.tx_hash))
-    checks = await past_verdicts(connection, token, _MAX_VERDICTS)
     for span in fold_spans(reversed(checks)):
         after, before = span.first, span.before
         if not {"code", "level"} & {*span.changed} or before is None or after.checked_at < when(from_s):
@@ -262,6 +277,22 @@ async def _read_marks(connection: Connection, token: Address, token_id: int, fro
         text = f"The verdict went from {_verdict_word(before)} to {_verdict_word(after)}."
         marks.append(ChartMark(after.checked_at, "verdict", text, level=after.level))
     return sorted(marks, key=lambda mark: mark.at, reverse=True)
+
+
+_HOLDS = timedelta(days=1)
+
+
+def join_verdicts(newest_first: Sequence[PastVerdict], now: datetime) -> list[StoredVerdict]:
+    """The verdicts of these checks over time. ``now``: up to when the newest holds."""
+    joined: list[StoredVerdict] = []
+    ends = [now, *(check.checked_at for check in newest_first)]
+    for check, end in reversed(list(zip(newest_first, ends, strict=False))):
+        word, at = _verdict_word(check), check.checked_at
+        until = end if check.level == "danger" else min(end, at + _HOLDS)
+        if joined and joined[-1].word == word and joined[-1].until == at:
+            at = joined.pop().at
+        joined.append(StoredVerdict(at, max(at, until), check.level, word))
+    return joined
 
 
 def _verdict_word(verdict: PastVerdict) -> str:
@@ -307,6 +338,7 @@ def _present(
         is_cut=is_cut,
         marks=marks[:MAX_MARKS],
         left_out=max(0, len(marks) - MAX_MARKS),
+        verdicts=[],
     )
 
 

@@ -2,6 +2,7 @@
 node; more where something deviates, and for a deep check."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime
 
 import structlog
@@ -20,7 +21,7 @@ from roundtrip.domain.check.holder_sells import gaps, judge_holder_sells
 from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.verdict_text import snipe_tax_left_s
 from roundtrip.services.engine.check_run import CheckResult
-from roundtrip.services.engine.recalled import keep_caught, keep_recalled
+from roundtrip.services.engine.recalled import keep_caught, keep_recalled, wallets_to_recall
 from roundtrip.services.engine.token_check import check_token
 from roundtrip.services.runtime.check_steps import NoteStep
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -185,9 +186,9 @@ def _loss_bps(answer: Check) -> int | None:
 async def _store(
     ctx: Context, run: CheckResult, trips: list[bytes], now_s: float, requested: bool, loss_bps: int | None
 ) -> Mapping[Address, int]:
-    """Stores the evidence and its proof in one transaction. ``trips``: the requests sent to the node, each
-    trip packed. Returns the number of scam marks of the owner and the deployer. Raises ServiceFull (busy)
-    where the database does not answer."""
+    """Stores the evidence and its proof, by one statement, or one transaction where wallets are recalled or
+    holders were caught. ``trips``: the requests sent to the node, each trip packed. Returns the number of
+    scam marks of the owner and the deployer. Raises ServiceFull (busy) where the database does not answer."""
     inputs, evidence, verdict = run.inputs, run.evidence, run.judgement.verdict
     holder_sells = evidence.holder_sells
     stored = evidence_store.KeptEvidence(
@@ -206,14 +207,17 @@ async def _store(
         ends_at=_ends_at(evidence, verdict.code, now_s),
     )
     dialect = inputs.head.known_dialect()
-    proof_inputs = encode_proof_inputs(ctx.contracts, dialect, verdict, inputs.for_proof())
+    inputs_json = encode_proof_inputs(ctx.contracts, dialect, verdict, inputs.for_proof())
+    recalled = wallets_to_recall(evidence, run.judgement.readings, inputs, ctx.policy)
+    is_one = not recalled and not isinstance(holder_sells, HolderSells)
     try:
-        async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():
-            row_id = await evidence_store.keep(connection, evidence.token, stored)
-            await evidence_store.keep_proof(connection, row_id, proof_inputs, trips, stored.checked_at)
-            await keep_recalled(connection, evidence, run.judgement.readings, inputs, now_s, ctx.policy)
-            if isinstance(holder_sells, HolderSells):
-                await keep_caught(connection, evidence.token, holder_sells, now_s, ctx.policy)
+        async with ctx.pool.acquire(timeout=_STORE_S) as connection:
+            async with nullcontext() if is_one else connection.transaction():
+                proof = evidence_store.NewProof(inputs_json, trips)
+                await evidence_store.keep(connection, evidence.token, stored, proof)
+                await keep_recalled(connection, evidence.token, recalled, now_s, ctx.policy)
+                if isinstance(holder_sells, HolderSells):
+                    await keep_caught(connection, evidence.token, holder_sells, now_s, ctx.policy)
             return await public_names.scams(connection, _owner_and_deployer(evidence))
     except DATABASE_FAULTS as error:
         log.warning("evidence could not be kept", error=repr(error))

@@ -38,7 +38,7 @@ from roundtrip.domain.check.proof_input import NOTHING, IndexInputs
 from roundtrip.domain.check.refusals import POOL_GAVE_NOTHING
 from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.check_context import CheckContext
-from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.cancel_on_error import at_once, started
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.multicall import plan_reads, read_answers
 
@@ -225,13 +225,15 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
     trials += [trial for place in places if place.venue.rival_hook() for trial in _side_trials(place)]
     plans = {trial: _buy_plan(run, trial) for trial in trials}
     sendable = {trial: (trial.place, plan) for trial, plan in plans.items() if isinstance(plan, Plan)}
-    answers, sent = await run.ask(_reads(run, places, facts_plan), sendable)
+    async with started(run.ask(_reads(run, places, facts_plan), sendable)) as asking:
+        crowds = _draw_crowds(run, places)
+        answers, sent = await asking
     results = {trial: plan for trial, plan in plans.items() if isinstance(plan, Missing)} | sent
 
     facts = side_buys = run.results(facts_plan, answers["facts"])
     if facts == GAS_POOL_SPENT:
         facts = await ask_facts_in_parts(run, places)
-    _check_chain(answers["chain id"], facts, run.means.chain_id)
+    _check_chain(facts, run.means.chain_id)
     launch = token_facts.read_launch(facts, run.token, places, answers.get("snipe tax"), run.means.contracts)
     venues = []
     for number, place in enumerate(places):
@@ -247,10 +249,8 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         refusal = outcomes.read_told(facts, f"pay-out-{number}")
         given_raw, bought = _given_raw(run, place, results[main]), outcomes_of[main]
         room = room_raw(run, place, pool, launch, bought)
-        wallets, largest = tuple[CrowdWallet, ...](), tuple[CrowdWallet, ...]()
-        if run.crowd_seed is not None:
-            drawn = draw_crowd(run.crowd_seed, place, run.head, run.means.policy)
-            wallets, largest = (fit_wallets(run, place, part, room) for part in (drawn[:-1], drawn[-1:]))
+        drawn = crowds[place]
+        wallets, largest = (fit_wallets(run, place, part, room) for part in (drawn[:-1], drawn[-1:]))
         venues.append(
             VenueTrial(
                 place,
@@ -275,6 +275,14 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
         implementation=token_facts.implementation_of(code, proxy) if run.deep else None,
         beacon=None if isinstance(proxy, Missing) else proxy.beacon,
     )
+
+
+def _draw_crowds(
+    run: CheckSession, places: tuple[VenuePlace, ...]
+) -> dict[VenuePlace, tuple[CrowdWallet, ...]]:
+    """The crowd of each place; nobody where no crowd trades."""
+    seed, policy = run.crowd_seed, run.means.policy
+    return {place: () if seed is None else draw_crowd(seed, place, run.head, policy) for place in places}
 
 
 async def _read_proxy(
@@ -312,11 +320,7 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) 
     """The reads beside the buys, by name; the code of other contracts by their address."""
     block = run.head.block
     curve = next((place for place in places if place.venue.is_curve), None)
-    reads = {
-        "chain id": RpcCall("eth_chainId", []),
-        "proxy": token_facts.proxy_call(run.token, block),
-        "facts": run.request(facts_plan),
-    }
+    reads = {"proxy": token_facts.proxy_call(run.token, block), "facts": run.request(facts_plan)}
     if curve is not None:
         reads["snipe tax"] = token_facts.snipe_call(curve, run.environments[0], block)
     return reads | {
@@ -324,11 +328,9 @@ def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan) 
     }
 
 
-def _check_chain(answer: msgspec.Raw | RpcError, facts: Results | Missing, chain_id: int) -> None:
-    """Raises NodeFault where the node, or its simulation, is of another chain."""
-    simulated = token_facts.read_chain_id(facts)
-    is_other = simulated != chain_id and not isinstance(facts, Missing)
-    if is_other or isinstance(answer, RpcError) or bytes(answer) != f'"{hex(chain_id)}"'.encode():
+def _check_chain(facts: Results | Missing, chain_id: int) -> None:
+    """Raises NodeFault where the simulation is of another chain. Without facts a check proves nothing."""
+    if not isinstance(facts, Missing) and token_facts.read_chain_id(facts) != chain_id:
         raise NodeFault(f"the node does not answer for chain {chain_id}")
 
 

@@ -16,7 +16,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 from .buy_round import BuyRoundResult, run_buy_round
 from .deep_round import read_deep_inputs, run_deep_round
 from .inputs import CheckInputs
-from .isolation_round import run_isolation_round
+from .isolation_round import ReadEvidence, run_isolation_round
 from .sell_round import run_sell_round
 
 Round = Literal["buy round", "sell round"]
@@ -53,36 +53,38 @@ async def run_check(
     bought = await run_buy_round(means, inputs, meter)
     note_step("Buys simulated")
     on_round("sell round")
-    evidence = await try_sells(bought, meter, note_step, whole=False)
-    return CheckResult(inputs, bought, evidence, judge(evidence, means.policy))
+    evidence, read = await _try_sells(bought, meter, note_step, whole=False)
+    return CheckResult(inputs, bought, evidence, judge(evidence, means.policy, read))
 
 
-async def try_sells(
-    bought: BuyRoundResult, meter: Meter, note_step: NoteStep = ignore_step, *, whole: bool = True
-) -> Evidence:
-    """The evidence of all rounds: runs the sell round, the isolation round, and in a deep check the deep
-    round. ``whole``: all of the crowd trades on every venue, for who chooses the venue by other figures than
-    a check; else where it may decide a check. Where the node fails, the cells are Missing."""
+async def try_sells(bought: BuyRoundResult, meter: Meter) -> Evidence:
+    """The evidence of all rounds after the buy round: of the sell round, the isolation round, and in a deep
+    check the deep round. All of the crowd trades on every venue, for who chooses the venue by other figures
+    than a check. Where the node fails, the cells are Missing."""
+    return (await _try_sells(bought, meter, ignore_step, whole=True)).evidence
+
+
+async def _try_sells(bought: BuyRoundResult, meter: Meter, note_step: NoteStep, whole: bool) -> ReadEvidence:
+    """As ``try_sells``; ``whole`` False: the whole crowd trades only where it may decide a check."""
     selling, reading = Meter(), Meter()
-    evidence: Evidence
-    evidence, deep_inputs = await at_once(
-        _try_rounds(bought, selling, whole), read_deep_inputs(bought, reading)
-    )
+    tried: ReadEvidence
+    tried, deep_inputs = await at_once(_try_rounds(bought, selling, whole), read_deep_inputs(bought, reading))
     meter.add(selling, reading)
     note_step("Sells simulated: soon, after an hour, after a day")
     if deep_inputs is None:
-        return evidence
-    return await run_deep_round(bought, evidence, deep_inputs, meter, note_step)
+        return tried
+    evidence = await run_deep_round(bought, tried.evidence, deep_inputs, meter, note_step)
+    return tried._replace(evidence=evidence)
 
 
-async def _try_rounds(bought: BuyRoundResult, meter: Meter, whole: bool) -> Evidence:
+async def _try_rounds(bought: BuyRoundResult, meter: Meter, whole: bool) -> ReadEvidence:
     sold = await run_sell_round(bought, meter, whole=whole)
-    evidence = await run_isolation_round(bought, sold)
+    tried = await run_isolation_round(bought, sold)
     if not sold.few:
-        return evidence
-    judgement = judge(evidence, bought.run.means.policy)
+        return tried
+    judgement = judge(tried.evidence, bought.run.means.policy, tried.read)
     if judgement.best not in sold.few or judgement.verdict.level == "danger":
         # More wallets make no danger milder.
-        return evidence
+        return tried
     # Whoever makes two better pools must not choose how many wallets try the one that decides.
     return await run_isolation_round(bought, await run_sell_round(bought, meter, whole=True))

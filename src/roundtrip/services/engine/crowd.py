@@ -51,10 +51,10 @@ class _Draw:
     """Numbers and addresses from a seed, each by its label."""
 
     def __init__(self, seed: bytes, name: str) -> None:
-        self._seed, self._name = seed, name
+        self._prefix = seed + f"crowd {name} ".encode()
 
     def bytes_of(self, label: str) -> bytes:
-        return keccak(self._seed + f"crowd {self._name} {label}".encode())
+        return keccak(self._prefix + label.encode())
 
     def address(self, label: str) -> Address:
         return Address("0x" + self.bytes_of(label)[12:].hex())

@@ -122,7 +122,7 @@ def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells
         more_gas = _limits_gas(policy, member, sell_gas)
         if gas + more_gas <= policy.crowd_gas:
             gas += more_gas
-            members.append(replace(member, sell_gas=sell_gas))
+            members.append(member if sell_gas == member.sell_gas else replace(member, sell_gas=sell_gas))
             bought.append(buys)
     chosen = {member.number for member in members}
     starved = (member.wallet for member in sells.members if member.number not in chosen)
@@ -392,7 +392,7 @@ def _isolations_of(
     careful = tries(_CAREFUL_BPS)
     plain, share_raw = _plain(run, main_wei), max(1, held_raw * wallet.share_bps // BPS)
     if wallet.way != "pieces":
-        yield isolate("as drawn", wallet, (Attempt(wallet.after_s, share_raw),))
+        yield isolate("as drawn", wallet, (Attempt(wallet.after_s + trade.late_s, share_raw),))
     # In the wallet's own proportion: a token may take more of a second buy.
     again_wei = main_wei * wallet.again_wei // (wallet.size_wei + wallet.again_wei)
     usual = replace(
@@ -407,8 +407,9 @@ def _isolations_of(
     yield isolate("others sold", plain, careful, others)
     main_raw = main.received_raw // (policy.small_pieces if main_sells.only_pieces else 1)
     # ``bought_raw`` is what it got among others: a little less than alone.
-    moments = ((policy.later_s, main_raw), (policy.later_s, bought_raw), (wallet.after_s, main_raw))
-    changed = _change_each(wallet, plain, policy, *(left_raw(at_s, raw) for at_s, raw in moments))
+    sold_s, late_s = main_sells.first_sold_s(policy), wallet.after_s + trade.late_s
+    moments = ((sold_s, main_raw), (sold_s, bought_raw), (late_s, main_raw))
+    changed = _change_each(wallet, plain, *(Attempt(at_s, left_raw(at_s, raw)) for at_s, raw in moments))
     for choice in _choices(trade, policy):
         other, *attempts = changed.get(choice, (plain,))
         yield isolate(choice, other, tuple(attempts))
@@ -428,22 +429,21 @@ def _attempts(amounts: dict[int, tuple[int, ...]], part_bps: int, kept_bps: int)
 
 
 def _change_each(
-    wallet: CrowdWallet, plain: CrowdWallet, policy: Policy, main_raw: int, sized_raw: int, timed_raw: int
+    wallet: CrowdWallet, plain: CrowdWallet, usual: Attempt, sized: Attempt, timed: Attempt
 ) -> dict[Difference, tuple[CrowdWallet, Attempt]]:
-    """The plain wallet with one choice of the other, and its attempt. ``main_raw``: what the main wallet
-    sells soon; ``sized_raw``: what this size sells soon; ``timed_raw``: what the main wallet sells at the
-    other's time."""
-    soon = Attempt(policy.later_s, main_raw)
-    part = Attempt(policy.later_s, max(1, main_raw * wallet.share_bps // BPS))
-    sized = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
+    """The plain wallet with one choice of the other, and its attempt. ``usual``: what the main wallet sells
+    at the first moment at which it sold; ``sized``: what this size sells then; ``timed``: what the main
+    wallet sells at the other's time."""
+    part = replace(usual, raw=max(1, usual.raw * wallet.share_bps // BPS))
+    more = replace(plain, size_wei=wallet.size_wei, again_wei=wallet.again_wei)
     return {
-        "size": (sized, Attempt(policy.later_s, sized_raw)),
-        "time": (plain, Attempt(wallet.after_s, timed_raw)),
+        "size": (more, sized),
+        "time": (plain, timed),
         "share": (replace(plain, share_bps=wallet.share_bps), part),
-        "route": (replace(plain, way="second route"), soon),
-        "approval": (replace(plain, approves_all=True), soon),
-        "tip": (replace(plain, tip_wei=wallet.tip_wei), soon),
-        "code": (replace(plain, delegates=True), soon),
+        "route": (replace(plain, way="second route"), usual),
+        "approval": (replace(plain, approves_all=True), usual),
+        "tip": (replace(plain, tip_wei=wallet.tip_wei), usual),
+        "code": (replace(plain, delegates=True), usual),
     }
 
 

@@ -1,6 +1,7 @@
 """The isolation round: what deviated in the sell round is tried alone, with one difference at a time."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.check.cross_exit import cheapest_of, is_tried_beside, loses_much, may_be_cheapest
@@ -39,14 +40,23 @@ from .sell_round import find_sell_gas, send_groups
 from .session import CheckSession, VenueTrial
 
 
-async def run_isolation_round(bought: BuyRoundResult, sold: SellRoundResult) -> Evidence:
-    """The evidence of all rounds. Sends one batch where something deviated, or none."""
-    venues = sold.venues()
-    isolated = _plan_isolation(sold, venues, bought.data.launch)
-    if isolated:
-        results = await send_groups(sold.run, sold.trials, [{sell: plan} for sell, plan in isolated.items()])
-        venues = _read_venues(sold.with_results(sold.results | results), bought.data.launch)
-    return read_evidence(bought, venues)
+class ReadEvidence(NamedTuple):
+    """The evidence of all rounds. ``read``: its venues, each alone; None: not read yet."""
+
+    evidence: Evidence
+    read: tuple[VenueReading, ...] | None
+
+
+async def run_isolation_round(bought: BuyRoundResult, sold: SellRoundResult) -> ReadEvidence:
+    """Tries alone what deviated. Sends one batch where something did, or none."""
+    venues, launch = sold.venues(), bought.data.launch
+    readings = tuple(read_venue(venue, sold.run.means.policy, launch) for venue in venues)
+    isolated = _plan_isolation(sold, venues, readings)
+    if not isolated:
+        return ReadEvidence(read_evidence(bought, venues), readings)
+    results = await send_groups(sold.run, sold.trials, [{sell: plan} for sell, plan in isolated.items()])
+    venues = _read_venues(sold.with_results(sold.results | results), launch)
+    return ReadEvidence(read_evidence(bought, venues), None)
 
 
 def _read_venues(sold: SellRoundResult, launch: AnyLaunch | Missing | None) -> tuple[VenueEvidence, ...]:
@@ -63,13 +73,12 @@ def _read_venues(sold: SellRoundResult, launch: AnyLaunch | Missing | None) -> t
 
 
 def _plan_isolation(
-    sold: SellRoundResult, venues: Sequence[VenueEvidence], launch: AnyLaunch | Missing | None
+    sold: SellRoundResult, venues: Sequence[VenueEvidence], readings: Sequence[VenueReading]
 ) -> SellPlans:
     """The trades that explain what deviated: smaller sells and sells by others where the main wallet could
     not sell all at once, the wallets of the crowd that met something else, and what other wallets meet on the
     best venue where that was tried on another. Empty: nothing deviated."""
     run, trials, policy, plans = sold.run, sold.trials, sold.run.means.policy, dict[Sell, Plan]()
-    readings = [read_venue(venue, policy, launch) for venue in venues]
     best = best_venue(readings, tie_order(venues, run.setting.market), policy)
     for number, (trial, venue, reading) in enumerate(zip(trials, venues, readings, strict=True)):
         size = trial.main_size()
@@ -134,7 +143,10 @@ def _parts(crowds: Crowds, number: int, *of: CrowdOf) -> list[CrowdSells]:
 
 
 def _cross_plans(
-    run: CheckSession, trials: list[VenueTrial], venues: Sequence[VenueEvidence], readings: list[VenueReading]
+    run: CheckSession,
+    trials: list[VenueTrial],
+    venues: Sequence[VenueEvidence],
+    readings: Sequence[VenueReading],
 ) -> SellPlans:
     """Sells on every other venue of what the cheapest one brings, where that may not take it back; of each
     that may turn out to be the cheapest."""

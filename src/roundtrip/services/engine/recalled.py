@@ -23,17 +23,12 @@ from .inputs import CheckInputs
 
 
 async def keep_recalled(
-    connection: Connection,
-    evidence: Evidence,
-    readings: Sequence[VenueReading],
-    inputs: CheckInputs,
-    now_s: float,
-    policy: Policy,
+    connection: Connection, token: Address, wallets: set[RecalledWallet], now_s: float, policy: Policy
 ) -> None:
-    """Stores the wallets of this check that met a refusal or a loss. ``readings``: of the venues."""
-    kept, now = wallets_to_recall(evidence, readings, inputs, policy), at(now_s)
+    """Stores wallets of a check of the token (``wallets_to_recall``)."""
+    now = at(now_s)
     since = now - timedelta(seconds=policy.recalled_s)
-    await token_index.keep_recalled_wallets(connection, evidence.token, kept, now, since)
+    await token_index.keep_recalled_wallets(connection, token, wallets, now, since)
 
 
 async def keep_caught(

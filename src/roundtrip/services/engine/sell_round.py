@@ -1,7 +1,7 @@
 """The sell round: on every venue that bought the main wallet sells alone after each delay, and the crowd
 sells in company."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from roundtrip.chain.rpc.client import CodeFault, Meter
@@ -11,6 +11,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import AnyLaunch, CrowdWallet, Missing, Probe, RefusedCall, VenueEvidence
 from roundtrip.domain.check.venue_code import tie_order
+from roundtrip.services.support.cancel_on_error import started
 
 from .buy_round import BuyRoundResult
 from .crowd import CrowdPart, most_parts, pool_gas
@@ -33,16 +34,22 @@ from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
 async def run_sell_round(bought: BuyRoundResult, meter: Meter, *, whole: bool = False) -> SellRoundResult:
     """Sells on every venue that bought. ``whole``: all of the crowd on each of them, as on the
-    ``most_crowded`` best; else few wallets on the others. Sends one batch; one more where a crowd used up the
-    node's gas pool and is split; and one where a crowd had too little gas or too little to sell, the wallet
-    that traded before used up the gas pool, or a simulation of several trades did not show all of them.
-    Where the node fails, the results are Missing."""
+    ``most_crowded`` best; else few wallets on the others. Sends the main wallet's sells, and plans the crowd
+    while the node runs them. Sends one more batch where a crowd used up the node's gas pool and is split; and
+    one where a crowd had too little gas or too little to sell, the wallet that traded before used up the gas
+    pool, or a simulation of several trades did not show all of them. Where the node fails, the results are
+    Missing."""
     run, trials, launch = replace(bought.run, meter=meter), bought.venues_to_sell_on(), bought.data.launch
     ranked = _rank(run, trials)
     few = () if whole or run.crowd_seed is None else ranked[run.means.policy.most_crowded :]
-    crowds = _choose_crowds(run, trials, launch, few)
-    groups = _plan_sells(run, trials, crowds, ranked)
-    results = await send_groups(run, trials, groups)
+    groups = _plan_sells(run, trials, ranked)
+    own, others = Meter(), Meter()
+    async with started(send_groups(replace(run, meter=own), trials, groups)) as selling:
+        crowds = _choose_crowds(run, trials, launch, few)
+        plans = _plan_crowds(run, trials, crowds)
+        async with started(send_groups(replace(run, meter=others), trials, plans)) as crowding:
+            results = await selling | await crowding
+    meter.add(own, others)
     first = SellRoundResult(run, trials, crowds, results, few)
     venues = first.venues()
     crowds, split = _split_crowds(run, trials, launch, crowds, results)
@@ -117,11 +124,9 @@ def _rank(run: CheckSession, trials: list[VenueTrial]) -> list[int]:
     return sorted(selling, key=lambda number: (number != first, -bought_raw(trials[number])))
 
 
-def _plan_sells(
-    run: CheckSession, trials: list[VenueTrial], crowds: Crowds, ranked: list[int]
-) -> list[SellPlans]:
-    """The trades of the first batch, in groups: each group is one simulation, its trades one after the other.
-    The best venues have a simulation for each of the main wallet's sells, the others share them."""
+def _plan_sells(run: CheckSession, trials: list[VenueTrial], ranked: list[int]) -> list[SellPlans]:
+    """The main wallet's trades, in groups: each group is one simulation, its trades one after the other. The
+    best venues have a simulation for each of its sells, the others share them."""
     policy, groups = run.means.policy, list[SellPlans]()
     for number in sorted(ranked):
         trial, size = trials[number], trials[number].main_size()
@@ -153,9 +158,6 @@ def _plan_sells(
             groups.append({DirectTransfer(number): pull_plan(run, trial, size)})
             if trial.completed_buy("thousandth"):
                 groups.append({DirectTransfer(number, "thousandth"): pull_plan(run, trial, "thousandth")})
-    for sell, crowd in crowds.items():
-        if isinstance(crowd, CrowdSells) and crowd.members:
-            groups.append({sell: crowd_plan(run, trials[sell.venue], crowd)})
     return groups
 
 
@@ -195,9 +197,14 @@ _PIPS = 1_000_000
 """A pip is a millionth, the unit of a pool's fee."""
 
 
-def _plan_crowds(run: CheckSession, trials: list[VenueTrial], crowds: Sellers) -> list[SellPlans]:
-    trading = ((sell, sells) for sell, sells in crowds.items() if sells.members)
-    return [{sell: crowd_plan(run, trials[sell.venue], sells)} for sell, sells in trading]
+def _plan_crowds(
+    run: CheckSession, trials: list[VenueTrial], crowds: Mapping[PartSell, CrowdSells | Missing]
+) -> list[SellPlans]:
+    return [
+        {sell: crowd_plan(run, trials[sell.venue], sells)}
+        for sell, sells in crowds.items()
+        if isinstance(sells, CrowdSells) and sells.members
+    ]
 
 
 def _split_crowds(

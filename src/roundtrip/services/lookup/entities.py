@@ -60,14 +60,19 @@ class Question:
 
 async def load_from_index(ctx: Context, logs: Sequence[tuple[int, DecodedLog]]) -> KnownEntities:
     """The entities in the logs that the index knows. Empty if there is no index."""
+    return await load_named(ctx, _list_places(logs, ctx.contracts), _list_tokens(logs))
+
+
+async def load_named(ctx: Context, places: Sequence[str], named: Sequence[Address]) -> KnownEntities:
+    """Those of the pools and curves at ``places``, and of the tokens ``named``, that the index knows. Empty
+    if there is no index."""
     entities = KnownEntities()
-    places, named = _list_places(logs, ctx.contracts), _list_tokens(logs)
     try:
         async with reading(ctx) as (connection, index_cursor):
-            pools = await cursor.pools_at(connection, places[:_MAX_LOOKED_UP], cursor.Ids())
+            pools = await cursor.pools_at(connection, [*places][:_MAX_LOOKED_UP], cursor.Ids())
             entities.quotes = await cursor.launch_quotes(connection)
-            named += [side for pool in pools.values() for side in (pool.token, pool.quote)]
-            wanted = list(dict.fromkeys(named))[:_MAX_LOOKED_UP]
+            sides_named = [side for pool in pools.values() for side in (pool.token, pool.quote)]
+            wanted = list(dict.fromkeys([*named, *sides_named]))[:_MAX_LOOKED_UP]
             ids = await tokens.ids_of(connection, wanted)
             labels = await tokens.labels(connection, list(ids.values()))
     except ServiceFull:
@@ -92,6 +97,23 @@ def add_from_logs(
         elif isinstance(log, LaunchedToken) and log.generation != 1:
             market = KnownMarket(log.at, launchpad_curve.KIND, log.token, log.quote, True)
             entities.markets.setdefault(log.at, market)
+
+
+_ROLES = {
+    "swap_router02": "the swap router",
+    "universal_router": "the Universal Router",
+    "permit2": "Permit2",
+}
+
+
+def find_role(at: str, contracts: Contracts) -> str | None:
+    """What one of the network's own contracts is, in words; None: it is none of them."""
+    name = next((name for name, known in contracts.by_name().items() if known == at), None)
+    if name is None or name in ("weth", "usdg"):
+        return name
+    if name.startswith(("beside", "launchpad_v1")):
+        return "a contract of the exchange or the launchpad"
+    return _ROLES.get(name) or f"the {name.replace('_', ' ')}"
 
 
 def build_questions(

@@ -1,8 +1,11 @@
 """Runs coroutines concurrently; when one fails, the others are cancelled."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 async def at_once(*waits: Coroutine[Any, Any, Any]) -> list[Any]:
@@ -15,3 +18,21 @@ async def at_once(*waits: Coroutine[Any, Any, Any]) -> list[Any]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def started(wait: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """A task whose requests are on their way: what the caller computes now takes no time of their answer. It
+    is cancelled where the caller leaves before it is done."""
+    task = asyncio.create_task(wait)
+    try:
+        for _ in range(TURNS_TO_SEND):
+            await asyncio.sleep(0)
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+TURNS_TO_SEND = 3
+"""Turns of the event loop that it takes to send several batches at once."""

@@ -32,29 +32,6 @@ class KeptEvidence(NamedTuple):
     ends_at: datetime | None = None
 
 
-async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -> int:
-    """Inserts one document and returns its id."""
-    return await fetch_value(
-        connection,
-        int,
-        "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document, asked, deep, holders, loss_bps, ends_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
-        evidence.checked_at,
-        as_bytes(token),
-        evidence.block_number,
-        evidence.policy_version,
-        evidence.verdict_code,
-        evidence.verdict_level,
-        evidence.document,
-        evidence.asked,
-        evidence.deep,
-        evidence.holders,
-        evidence.loss_bps,
-        evidence.ends_at,
-    )
-
-
 async def past_verdicts(connection: Connection, token: Address, limit: int) -> list[PastVerdict]:
     """What the token's newest ``limit`` checks found, the newest first."""
     return await fetch(
@@ -147,32 +124,64 @@ class ProofLimits(NamedTuple):
 PROOF_LIMITS = ProofLimits()
 
 
-async def keep_proof(
+class NewProof(NamedTuple):
+    """The proof of a document: see ``KeptProof``."""
+
+    began: bytes
+    trips: list[bytes]
+
+
+_KEEP = """
+WITH evidence AS (
+    INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,
+        verdict_level, document, asked, deep, holders, loss_bps, ends_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id
+), proof AS (
+    INSERT INTO facts.proof (evidence_id, made_at, began, trips)
+    SELECT id, $1, $13, $14 FROM evidence WHERE $13::bytea IS NOT NULL
+)
+SELECT id FROM evidence
+"""
+
+
+async def keep(
     connection: Connection,
-    row_id: int,
-    began: bytes,
-    trips: list[bytes],
-    now: datetime,
+    token: Address,
+    evidence: KeptEvidence,
+    proof: NewProof | None = None,
     limits: ProofLimits = PROOF_LIMITS,
-) -> None:
-    """Inserts the proof of evidence ``row_id``, and deletes some others."""
-    await connection.execute(
-        "INSERT INTO facts.proof (evidence_id, made_at, began, trips) VALUES ($1, $2, $3, $4)",
-        row_id,
-        now,
-        began,
-        trips,
+) -> int:
+    """Inserts one document and its proof, by one statement. Returns the document's id. Now and then deletes
+    some other proofs."""
+    row_id = await fetch_value(
+        connection,
+        int,
+        _KEEP,
+        evidence.checked_at,
+        as_bytes(token),
+        evidence.block_number,
+        evidence.policy_version,
+        evidence.verdict_code,
+        evidence.verdict_level,
+        evidence.document,
+        evidence.asked,
+        evidence.deep,
+        evidence.holders,
+        evidence.loss_bps,
+        evidence.ends_at,
+        None if proof is None else proof.began,
+        None if proof is None else proof.trips,
     )
-    if row_id % limits.pruned_every:
-        return
-    await connection.execute(
-        "DELETE FROM facts.proof WHERE evidence_id IN (SELECT evidence_id FROM (SELECT evidence_id, made_at"
-        " FROM facts.proof ORDER BY evidence_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS oldest"
-        " WHERE made_at < $2 OR evidence_id <= $3)",
-        limits.pruned_at_once,
-        now - PROOF_KEPT,
-        row_id - limits.kept,
-    )
+    if proof is not None and row_id % limits.pruned_every == 0:
+        await connection.execute(
+            "DELETE FROM facts.proof WHERE evidence_id IN (SELECT evidence_id FROM (SELECT evidence_id,"
+            " made_at FROM facts.proof ORDER BY evidence_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS oldest"
+            " WHERE made_at < $2 OR evidence_id <= $3)",
+            limits.pruned_at_once,
+            evidence.checked_at - PROOF_KEPT,
+            row_id - limits.kept,
+        )
+    return row_id
 
 
 async def latest_proof(connection: Connection, token: Address, now: datetime) -> KeptProof | None:

@@ -165,12 +165,15 @@ async def bearers(connection: Connection, key: str, limit: int) -> list[Bearer]:
 
 async def scams(connection: Connection, wallets: Iterable[Address]) -> dict[Address, int]:
     """How many people mark each of these wallets as a scam; a wallet that too few people mark is missing."""
+    wallets = set(wallets)
+    if not wallets:
+        return {}
     rows = await fetch(
         connection,
         tuple[Address, int],
         "SELECT wallet, people FROM accounts.public_name"
         " WHERE wallet = ANY($1::bytea[]) AND what = 'mark' AND key = 'scam'",
-        [as_bytes(wallet) for wallet in set(wallets)],
+        [as_bytes(wallet) for wallet in wallets],
     )
     return dict(rows)
 

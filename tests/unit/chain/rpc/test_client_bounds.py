@@ -52,7 +52,8 @@ async def test_what_reads_goes_out_as_it_is(method: str) -> None:
     await node(session).batch([RpcCall(method, [])])
     assert session.asked[0][0]["method"] == method
     reading = (
-        "eth_(get|call|chainId|simulate|estimate|createAccessList|gasPrice|subscribe)|web3_clientVersion"
+        "eth_(get|call|chainId|simulate|estimate|createAccessList|gasPrice|subscribe)|web3_clientVersion|"
+        "debug_trace(Call|Transaction)$"
     )
     assert re.match(reading, method), "no method is among them that is named after a change"
 

@@ -320,7 +320,8 @@ DAY = (Attempt(13, BOUGHT), Attempt(3600, BOUGHT - 1), Attempt(86_400, BOUGHT - 
 def test_a_wallet_alone_tries_at_its_times_and_approves_each_sell_before() -> None:
     plan = alone(wallet(), *DAY)
     at, times, actual = where(plan), moments(plan), by_label(plan)
-    assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [LAST_BUY_S + s for s in (13, 3600, 86_400)]
+    # The first comes after the crowd's last buy, the others when the main wallet sells.
+    assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [LAST_BUY_S + 13, 3600, 86_400]
     for label, n in (("alone-approve-0", 0), ("alone-approve-1-0", 1), ("alone-approve-2-0", 2)):
         approve, _ = amm_v3.plan_sell(WETH.venue, TOKEN, CONTRACTS, DAY[n].raw, address(0xC00))
         assert actual[label].call == approve
@@ -373,7 +374,8 @@ def test_others_buy_between_and_some_sell_before_the_wallet_does(sell: bool) -> 
     first = {at[label] for label in selling[:8]}
     assert len(first) == len(selling[:8]), "each of the first in a block of its own"
     assert all(at[label] < at["alone-sell-0"] for label in selling)
-    assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [LAST_BUY_S + s for s in (13, 3600, 86_400)]
+    # The first comes after the crowd's last buy, the others when the main wallet sells.
+    assert [times[at[f"alone-sell-{n}"]] for n in range(3)] == [LAST_BUY_S + 13, 3600, 86_400]
     by_label(plan)
 
 

@@ -268,9 +268,17 @@ def test_chips_agree_with_what_the_page_reads_of_holders() -> None:
 
 @pytest.mark.parametrize(
     ("level", "code", "count"),
-    [("ok", "ok", 5), ("warn", "ok", 5), ("danger", "cannot_sell", 0), ("warn", "no_pool", 0)],
+    [
+        ("ok", "ok", 5),
+        ("warn", "ok", 5),
+        ("danger", "cannot_sell", 5),
+        ("warn", "no_pool", 0),
+        ("unknown", "unproven", 0),
+    ],
 )
-def test_risks_stand_only_beside_a_verdict_that_does_not_say_no(level: str, code: str, count: int) -> None:
+def test_risks_stand_beside_every_verdict_of_a_token_that_a_pool_trades(
+    level: str, code: str, count: int
+) -> None:
     check = build_answer(Check, CHECK | {"verdict": {"level": level, "code": code}})
     risks = [{"topic": topic, "level": "unknown", "text": "not read"} for topic in get_args(Topic)]
     stored = StoredRisk(4074, LeavingLiquidity(10_000, 0))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.crowd_reading import MainSells, differing, taken_bps
+from roundtrip.domain.check.crowd_reading import MainSells, differing, read_crowd, taken_bps
 from roundtrip.domain.check.evidence import (
     CellOutcome,
     CrowdSale,
@@ -243,6 +243,17 @@ def test_one_difference_that_is_refused_is_the_cause(cause: Difference) -> None:
     assert (finding.cause, finding.refused, finding.loss_bps) == (cause, True, BPS)
     assert finding.refusal == PAUSED
     assert finding.trade == trade(PAUSED)
+
+
+def test_of_a_token_that_sells_only_soon_the_blocks_say_no_more_than_the_time() -> None:
+    """Alone, a wallet of the crowd sells a little later than the main wallet did."""
+    known = crowd(trade(PAUSED), tries=isolated(blocks=PAUSED, wallet=PAUSED))
+    causes = {}
+    for later in (sale(), PAUSED):
+        than = MainSells(sale(), later, PAUSED)
+        reading = read_crowd(known, than, POLICY)
+        causes[later] = (reading.findings[0].cause, reading.trapped)
+    assert causes == {sale(): ("blocks", True), PAUSED: ("time", False)}
 
 
 @pytest.mark.parametrize("cause", [*FATES, *CHOICES])

@@ -102,10 +102,18 @@ def test_each_choice_is_tried_where_the_wallet_made_it(changes: dict[str, object
 
 @pytest.mark.parametrize("after_s", [13, 100, 3600, 86_400])
 def test_it_is_tried_as_late_as_it_sold_among_others(after_s: int) -> None:
-    """All wait for the last of the buys, alone, too."""
+    """It waited for the last of the buys, four seconds."""
     actual = by(tried(odd(after_s=after_s)))
-    assert [attempt.after_s for attempt in actual["time"].attempts] == [after_s]
-    assert [attempt.after_s for attempt in actual["as drawn"].attempts] == [after_s]
+    assert [attempt.after_s for attempt in actual["time"].attempts] == [after_s + 4]
+    assert [attempt.after_s for attempt in actual["as drawn"].attempts] == [after_s + 4]
+
+
+def test_a_choice_is_tried_at_a_moment_at_which_the_main_wallet_sold() -> None:
+    crowd = Crowd((CrowdTrade(odd(after_s=3600, tip_wei=5), PAUSED, 4),))
+    than = replace(MAIN, soon=PAUSED, day=PAUSED)
+    actual = by(isolations(session(), crowd, [SELLS], than, ("probe", BUY)))
+    moments = {name: [attempt.after_s for attempt in actual[name].attempts] for name in ("size", "tip")}
+    assert moments == {"size": [3600], "tip": [3600]}
 
 
 def test_where_only_pieces_sold_pieces_are_tried_alone() -> None:
@@ -149,7 +157,7 @@ def test_each_try_keeps_one_difference() -> None:
     assert (plain.tip_wei, plain.approves_all, plain.weth_wei, plain.usdg_raw) == (0, False, 0, 0)
     assert (actual["as drawn"].seller.wallet, actual["as drawn"].attempts) == (
         drawn_wallet,
-        (Attempt(100, held // 2),),
+        (Attempt(104, held // 2),),
     )
     usual = replace(
         drawn_wallet,
@@ -166,7 +174,7 @@ def test_each_try_keeps_one_difference() -> None:
         name: (actual[name].seller.wallet, actual[name].attempts) for name in CHOICES if name in actual
     } == {
         "size": (replace(plain, size_wei=3 * 10**17, again_wei=10**17), (Attempt(13, held),)),
-        "time": (plain, (Attempt(100, RECEIVED),)),
+        "time": (plain, (Attempt(104, RECEIVED),)),
         "share": (replace(plain, share_bps=5000), (Attempt(13, RECEIVED // 2),)),
         "route": (replace(plain, way="second route"), soon),
         "approval": (replace(plain, approves_all=True), soon),
