@@ -12,7 +12,7 @@ from typing import Any
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.chain_vitals import chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_soon
-from roundtrip.services.boards.moving_now import moving_now, moving_page
+from roundtrip.services.boards.moving_now import MovingParams, moving_now, moving_page
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
 from roundtrip.services.engine.token_check import read_index
@@ -211,7 +211,8 @@ REFERENCE = Question("one row by its key", _one_row, wallet)
 
 QUESTIONS = (
     Question("moving_now", board(moving_now)),
-    Question("the page of what moves", board(moving_page)),
+    Question("the page of what moves", lambda ctx, _: moving_page(ctx, MovingParams())),
+    Question("the same with a day's trades", lambda ctx, _: moving_page(ctx, MovingParams("24h"))),
     Question("graduating_soon", board(graduating_soon)),
     Question("winners", board(winners)),
     Question("signals", board(signals)),

@@ -22,6 +22,16 @@ _NEXT_ROWS = """() => {
     list[1].before(added);
     return rows.innerHTML;
 }"""
+_A_HUNDRED = """() => {
+    const row = document.querySelector('#rows [data-row]');
+    const rows = [...Array(100)].map((_, number) => {
+        const copy = row.cloneNode(true);
+        copy.dataset.row = number;
+        return copy;
+    });
+    row.parentNode.replaceChildren(...rows);
+    return row.dataset.row;
+}"""
 _PLACES = """() => {
     const rows = [...document.querySelectorAll('#rows [data-row]')];
     const tops = rows.map((row) => row.getBoundingClientRect().top);
@@ -75,6 +85,51 @@ async def test_arrows_lead_from_row_to_row_and_enter_opens(newcomer: Visitor) ->
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
     await page.wait_for_url(f"**/token/{tokens[1]}")
+    await newcomer.settled()
+
+
+async def test_j_and_k_lead_through_a_hundred_rows_of_a_phone_and_enter_opens(newcomer: Visitor) -> None:
+    page = newcomer.page
+    newcomer.expected.append("[object Event]")
+    await _hold_stream(page, "graduating_soon")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await newcomer.open("/boards/graduating_soon")
+    token = await page.evaluate(_A_HUNDRED)
+    for _ in range(101):
+        await page.keyboard.press("j")
+    last = page.locator("#rows [data-row='99'] .row-link")
+    await expect(last).to_be_focused()
+    await expect(last).to_be_in_viewport()
+    await page.keyboard.press("k")
+    await expect(page.locator("#rows [data-row='98'] .row-link")).to_be_focused()
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"**/token/{token}")
+    await newcomer.settled()
+
+
+async def test_a_star_in_the_row_watches_the_token_where_it_is(member: Visitor) -> None:
+    page = member.page
+    await member.open("/boards/graduating_soon")
+    star = page.locator("#rows [data-row] .star").first
+    await expect(star).to_have_attribute("aria-pressed", "false")
+    for pressed in ("true", "false"):
+        async with page.expect_response("**/watch"):
+            await star.click()
+        await expect(star).to_have_attribute("aria-pressed", pressed)
+        await member.open("/boards/graduating_soon")
+        await expect(star).to_have_attribute("aria-pressed", pressed)
+    await member.settled()
+
+
+async def test_a_press_on_a_window_counts_over_it_and_stays_live(newcomer: Visitor) -> None:
+    page = newcomer.page
+    await newcomer.open("/boards/moving_now")
+    async with page.expect_request("**/boards/moving_now/live?window=24h"):
+        await page.get_by_role("link", name="24 h", exact=True).first.click()
+    await expect(page.locator("#state")).to_contain_text("Live")
+    await page.get_by_role("link", name="Can sell", exact=True).click()
+    await page.wait_for_url("**/boards/moving_now?window=24h&verdict=ok")
     await newcomer.settled()
 
 

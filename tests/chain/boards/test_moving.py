@@ -18,8 +18,15 @@ from roundtrip.jobs.kinds.boards import EVERY_S, MAX_READINGS, MAX_WAITING
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_page
-from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now, moving_page
-from roundtrip.services.boards.newest_verdicts import newest_verdicts
+from roundtrip.services.boards.moving_now import (
+    WINDOWS_S,
+    Moving,
+    MovingNow,
+    MovingParams,
+    moving_now,
+    moving_page,
+)
+from roundtrip.services.boards.newest_verdicts import NewestParams, newest_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.boards.moving import put_insiders
@@ -259,7 +266,7 @@ async def test_what_a_check_said_of_a_launch_is_shown(
 
 
 async def groups(ctx: Context) -> dict[str, str]:
-    return {row.token.address: row.group for row in (await moving_page(ctx, Nothing())).answer.rows}
+    return {row.token.address: row.group for row in (await moving_page(ctx, MovingParams())).answer.rows}
 
 
 async def test_the_page_knows_prices_depth_and_holders(
@@ -268,7 +275,7 @@ async def test_the_page_knows_prices_depth_and_holders(
     for token in await groups(moved):
         await jobs.enqueue(rows, "token", token)
     await work(moved, 3)
-    page = (await moving_page(moved, Nothing())).answer
+    page = (await moving_page(moved, MovingParams())).answer
     found = {row.token.address: row for row in page.rows}
     launch, dollars = found[story.launched], [row for row in page.rows if row.venue == "amm_v3"]
     assert (launch.venue, launch.kept_bps, launch.holders) == ("launchpad_curve", 10_000, 3)
@@ -283,6 +290,21 @@ async def test_the_page_knows_prices_depth_and_holders(
     assert all(row.price_usd and row.liquidity_usd for row in dollars)
     # Their first trades are of this hour: there is no earlier price.
     assert {row.change24h for row in dollars} == {None}
+
+
+async def test_a_window_counts_what_was_traded_within_it(moved: Context) -> None:
+    """All trades of the story lie within ten minutes: any longer window counts the same."""
+    found = {
+        window: {
+            row.token.address: (row.buys, row.sells, row.makers, row.volume_eth, row.net_in_eth, row.is_cut)
+            for row in (await moving_page(moved, MovingParams(window))).answer.rows
+        }
+        for window in WINDOWS_S
+    }
+    assert found["10m"]
+    assert found["24h"] == found["6h"] == found["1h"] == found["10m"]
+    assert found["5m"].keys() == found["10m"].keys()
+    assert all(makers <= buys + sells for buys, sells, makers, *_ in found["10m"].values())
 
 
 async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was_read(
@@ -322,7 +344,7 @@ async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was
 
 
 async def exposures(ctx: Context) -> dict[str, tuple[int | None, int | None, int | None]]:
-    page = (await moving_page(ctx, Nothing())).answer
+    page = (await moving_page(ctx, MovingParams())).answer
     return {row.token.address: (row.free_bps, row.unproven_bps, row.insiders_bps) for row in page.rows}
 
 
@@ -344,7 +366,7 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
     # A plain check refutes no deep one.
     plain = evidence.KeptEvidence(now, 1, "p", "ok", "ok", b"")
     await evidence.keep(rows, Address(f"0x{5:040x}"), plain)
-    answer = (await newest_verdicts(moved, Nothing())).answer
+    answer = (await newest_verdicts(moved, NewestParams())).answer
     shown = {int(row.token.address, 16): (row.verdict.code, row.verdict.level) for row in answer.rows}
     trap = ("cannot_sell", "danger")
     assert shown == {1: ("ok", "ok"), 2: trap, 3: ("ok", "warn"), 4: ("ok", "unknown"), 5: trap}
@@ -353,7 +375,7 @@ async def test_the_newest_verdicts_show_each_token_once_traps_too(moved: Context
     assert [int(row.token.address, 16) for row in answer.examples] == [5, 3]
     for bps, examples in ((1999, [1, 5, 3]), (2000, [5, 3])):
         await put_insiders(rows, Address(f"0x{1:040x}"), bps, now)
-        answer = (await newest_verdicts(moved, Nothing())).answer
+        answer = (await newest_verdicts(moved, NewestParams())).answer
         found = [int(row.token.address, 16) for row in answer.examples]
         assert (found, bps) == (examples, bps)
 

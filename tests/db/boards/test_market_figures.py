@@ -9,7 +9,7 @@ import pytest
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.store.boards import market_figures, moving
-from roundtrip.store.boards.market_figures import POINTS, SPANS_S, MarketDepth, PriceLine
+from roundtrip.store.boards.market_figures import POINTS, SPANS_S, MarketDepth, PriceLine, Turnover
 from roundtrip.store.server.rows import Connection
 from support.hex_columns import as_address
 from support.tables import append_blocks, begin_index
@@ -101,6 +101,41 @@ async def test_prices_are_what_an_obvious_search_finds(index: Connection, seed: 
         assert line.points[n] == expected
         assert line.points[-1] == line.newest
     assert known >= 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_turnover_is_what_an_obvious_count_finds_and_says_where_it_is_cut(
+    index: Connection, seed: int
+) -> None:
+    makes, found = MadeUp(seed), Chain()
+    writer = await begin_index(index, found.parent)
+    makes.grow(found, 60)
+    await append_blocks(index, writer, found.blocks)
+    now_s = found.blocks[-1].ref.timestamp_s
+    flows, counted = await flows_of(index, now_s), 0
+    trades = [dict(row) for row in await index.fetch("SELECT * FROM facts.trade")]
+    pools = {row["id"]: dict(row) for row in await index.fetch("SELECT * FROM facts.pool")}
+    addresses = {row["id"]: as_address(row["address"]) for row in await index.fetch("TABLE facts.address")}
+    for span_s in (60, ALL_S):
+        turned = await market_figures.read_turnovers(index, flows, (now_s - span_s, now_s), NETWORK)
+        for flow in flows:
+            told = [
+                (trade, int(trade["quote_raw"] if trade["eth_wei"] is None else trade["eth_wei"]))
+                for trade in trades
+                if pools[trade["pool_id"]]["token_id"] == flow.token_id
+                and now_s - span_s < trade["at_s"] <= now_s
+                and (
+                    trade["eth_wei"] is not None
+                    or addresses[pools[trade["pool_id"]]["quote_id"]] in (ZERO_ADDRESS, WETH)
+                )
+            ]
+            buys, sells = ([wei for trade, wei in told if trade["buys"] == way] for way in (True, False))
+            makers = len({trade["trader_id"] for trade, _ in told})
+            assert turned[flow.token_id] == Turnover(sum(buys), sum(sells), len(buys), len(sells), makers)
+            counted += len(told)
+    assert counted
+    cut = await market_figures.read_turnovers(index, flows, (now_s - ALL_S, now_s), NETWORK, 1)
+    assert all(turnover.is_cut for turnover in cut.values())
 
 
 def test_a_change_of_what_is_not_known_is_not_known() -> None:

@@ -144,6 +144,7 @@ def obvious_flows(facts: MovingTables, window: tuple[int, int], least_buyers: in
             newest(deep),
             newest(decided),
             min(by_pool, key=lambda pool_id: (-by_pool[pool_id], pool_id)),
+            len({trade["trader_id"] for trade in trades}),
         )
     return found
 

@@ -86,7 +86,7 @@ async def stream(
 @pytest.fixture
 async def browser() -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as found:
+    async with aiohttp.ClientSession(connector=connector, skip_auto_headers=["accept-encoding"]) as found:
         yield found
 
 
@@ -231,7 +231,12 @@ async def test_an_address_has_eight_streams(url: str, browser: aiohttp.ClientSes
 
 async def test_to_look_counts_as_one_view(indexed: Context, browser: aiohttp.ClientSession) -> None:
     settings = SETTINGS.model_copy(update={"views_per_minute": 1})
-    async with service(random_context(indexed, Clock()), settings) as url, stream(browser, url) as found:
+    gzip = {"accept-encoding": "gzip"}
+    async with (
+        service(random_context(indexed, Clock()), settings) as url,
+        stream(browser, url, **gzip) as found,
+    ):
+        assert found.response.headers["content-encoding"] == "gzip"
         await found.until(lambda pieces: pieces.keys() == {"rows", "said", "as-of", "state"})
         async with browser.get(f"{url}/boards/{BOARD}/rows") as shared:
             assert shared.status == 200

@@ -16,12 +16,11 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.verdicts.deciding import deciding_figure
 from roundtrip.domain.verdicts.words import is_tradable, level_word
-from roundtrip.services.boards.newest_verdicts import newest_verdicts
+from roundtrip.services.boards.newest_verdicts import NewestParams, newest_verdicts
 from roundtrip.services.check.card import read_card
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.alert_rows import AlertRow
 from roundtrip.services.support.check_answer import present
-from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.shown_verdict import read_states
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip_development.devnet.hook_tokens import HOOKED
@@ -83,7 +82,9 @@ async def test_a_token_has_one_word_and_one_colour(
     assert state is not None
     found["lists"] = (state.level, level_word(state.level, state.code))
     (row,) = [
-        row for row in (await newest_verdicts(indexed, Nothing())).answer.rows if row.token.address == token
+        row
+        for row in (await newest_verdicts(indexed, NewestParams())).answer.rows
+        if row.token.address == token
     ]
     found["boards"] = (row.verdict.level, level_word(row.verdict.level, row.verdict.code))
     evidence, policy = await newest_evidence(indexed, token), indexed.policy

@@ -22,7 +22,7 @@ from roundtrip.console.support.board_tables import (
 )
 from roundtrip.domain.market.moving import MovingGroup
 from roundtrip.services.boards.graduating_soon import FillingRow, LaunchDeployer
-from roundtrip.services.boards.moving_now import MovingRow
+from roundtrip.services.boards.moving_now import WINDOWS_S, MovingRow
 from roundtrip.services.boards.newest_verdicts import NewestVerdict
 from roundtrip.services.boards.signals import SignalRow, SignalSize
 from roundtrip.services.boards.winners import BestTrade, WinnerRow
@@ -39,8 +39,8 @@ TOKEN = TokenNamed("0x1", "AB", "Ab")
 USUAL = MovingRow(
     token=TOKEN, group="listed", verdict=None, venue="amm_v3", price_eth=1.0, price_usd=None, cap_usd=None,
     change5m=None, change1h=None, change24h=None, line=[], volume_eth=1.0, volume_usd=None, net_in_eth=1.0,
-    buys=1, sells=1, buyers=1, liquidity_eth=1.0, liquidity_usd=None, kept_bps=None, free_bps=None,
-    unproven_bps=None, insiders_bps=None, holders=1, more_hold=False, age_s=60, opened_at=NOW,
+    buys=1, sells=1, makers=1, is_cut=False, liquidity_eth=1.0, liquidity_usd=None, kept_bps=None,
+    free_bps=None, unproven_bps=None, insiders_bps=None, holders=1, more_hold=False, age_s=60, opened_at=NOW,
 )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ MADE: list[tuple[BoardTable[Any], Any, set[str]]] = [
         FILLING,
         {"full-50", "full-80", "full-95", "age-7d", "insiders-20", "deployer-1", "deployer-kept"},
     ),
-    (NEWEST, NewestVerdict(TOKEN, verdict("danger")), {"verdict-danger"}),
+    (NEWEST, NewestVerdict(token=TOKEN, verdict=verdict("danger"), age_s=60), {"verdict-danger"}),
     (
         WINNERS,
         WinnerRow(1, "0x1", 1.0, 1.0, None, 2, 1, 0.5, BestTrade(TOKEN, 1.0, 0.5, 3.0, NOW)),
@@ -169,6 +169,17 @@ def test_every_board_can_be_sorted_by_each_column_and_filtered(
         view = BoardView.of(table, {"sort": sort.name})
         assert view.sort is sort
         assert view.arrange([made, made])["listed"] == [made, made]
+
+
+def test_a_window_stays_in_every_link_and_changes_no_order() -> None:
+    view = BoardView.of(MOVING, {"window": "24h"})
+    assert (view.link(), view.params, view.is_usual) == ("?window=24h", {"window": "24h"}, True)
+    assert view.link_chip("verdict", "ok") == "?window=24h&verdict=ok"
+    assert not BoardView.of(MOVING, {"window": "24h", "sort": "makers"}).is_usual
+    # One that is not known is the usual one, and a board without windows has none.
+    assert BoardView.of(MOVING, {"window": "2y"}).params == {"window": "10m"}
+    assert BoardView.of(WINNERS, {"window": "24h"}).link() == ""
+    assert set(MOVING.windows) == set(WINDOWS_S)
 
 
 def test_amounts_of_different_money_are_not_compared() -> None:

@@ -1,11 +1,13 @@
 """The pages of boards, and their live events."""
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 import structlog
@@ -36,6 +38,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import WalletNames
 
 from .account_sections.overview import MY_MITE
+from .account_sections.watch import read_watched_tokens
 from .chart import shorten_price
 
 log = structlog.get_logger(__name__)
@@ -43,15 +46,20 @@ _UNCOUNTED_CALLER = CallerRequest("")
 
 
 # Page-only: programs query the tools of the catalog.
-MOVING = page_operation(moving_page, shared_by=lambda params: "", from_replica=True)
+MOVING = page_operation(moving_page, shared_by=lambda params: params.window, from_replica=True)
 GRADUATING = page_operation(graduating_page, shared_by=lambda params: "", from_replica=True)
 NEWEST_VERDICTS = page_operation(newest_verdicts, counts="never", shared_by=lambda params: "")
+_OLDER_VERDICTS = page_operation(
+    newest_verdicts, "older_verdicts", shared_by=lambda params: str(params.before)
+)
 SIGNALS = page_operation(signals_page, shared_by=lambda params: "")
 WINNERS = find_operation("winners", Nothing, Winners)
 WALLET_NAMES = find_operation("wallet_names", Nothing, WalletNames)
 PROVEN_CALLS = find_operation("proven_calls", ProvenParams, ProvenCalls)
 _LEAGUE = find_operation("league", LeagueParams, League)
 R = TypeVar("R")
+_FIRST = 10
+"""Rows of what moves on the front page."""
 _SOONEST_MS, _SPREAD_MS = 1_000, 4_000
 """Spreads reconnects of browsers that were disconnected together."""
 
@@ -60,7 +68,7 @@ _SOONEST_MS, _SPREAD_MS = 1_000, 4_000
 class BoardPage(Generic[A, R]):
     """A board's page: its name, which is that of the tool with the same rows if there is one, its title, the
     words on its tab, and its description. ``operation``: whose answer it shows; ``rows``: the rows of that.
-    ``repeats``: the answer's text repeats the rows, for programs."""
+    ``repeats``: the answer's text repeats the rows, for programs. ``first``: the rows on the front page."""
 
     tool: str
     title: str
@@ -70,6 +78,7 @@ class BoardPage(Generic[A, R]):
     table: BoardTable[R]
     rows: Callable[[A], Sequence[R]]
     repeats: bool = False
+    first: Callable[[A], Sequence[R]] = lambda answer: ()
 
     @property
     def template(self) -> str:
@@ -93,6 +102,7 @@ BOARDS: tuple[AnyBoard, ...] = (
         MOVING,
         board_tables.MOVING,
         lambda answer: answer.rows,
+        first=lambda answer: [row for row in answer.rows if row.group == "listed"][:_FIRST],
     ),
     BoardPage(
         "graduating_soon",
@@ -124,6 +134,7 @@ BOARDS: tuple[AnyBoard, ...] = (
         NEWEST_VERDICTS,
         board_tables.NEWEST,
         lambda answer: answer.rows,
+        first=lambda answer: answer.chosen,
     ),
     BoardPage(
         "signals",
@@ -173,19 +184,24 @@ async def show_board(visit: Visit) -> Response:
 async def show_rows(visit: Visit) -> Response:
     """GET /boards/{board}/rows: the rows only."""
     board = find_board(visit)
-    answer = await visit.ask(board.operation)
-    values = show_values(board, answer, board.view(visit.query))
+    view = board.view(visit.query)
+    answer = await visit.ask(board.operation, view.params)
+    values = show_values(board, answer, view)
     return visit.show("rows_piece.html", lag_s=visit.lag_s(answer.block_time), **values)
 
 
-def show_values(board: BoardPage[A, R], answer: A, view: BoardView[R] | None = None) -> dict[str, Any]:
-    """What the templates of a board's rows need. ``view`` None: the usual one."""
+def show_values(
+    board: BoardPage[A, R], answer: A, view: BoardView[R] | None = None, is_short: bool = False
+) -> dict[str, Any]:
+    """What the templates of a board's rows need. ``view`` None: the usual one. ``is_short``: only some of
+    the rows."""
     seen = board.view() if view is None else view
     return {
         "board": board,
         "answer": answer,
         "view": seen,
-        "groups": seen.arrange(board.rows(answer)),
+        "groups": seen.arrange(board.rows(answer) if not is_short else board.first(answer)),
+        "is_short": is_short,
         "looks": render,
         "shorten": _shorten_price,
         "signal_words": board_tables.SIGNAL_WORDS,
@@ -203,19 +219,26 @@ def find_good(newest: NewestVerdicts | None) -> str | None:
     return next((row.token.address for row in examples if row.verdict.level == "ok"), None)
 
 
-async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
-    """A board's texts by event name; only ``state`` if it cannot be read, so that its rows stay unchanged."""
-    board = _BY_TOOL[tool]
+async def board_events(dispatch: Dispatch, templates: Templates, name: str) -> Mapping[str, str]:
+    """The texts of a board by event name; only ``state`` if it cannot be read, so that its rows stay
+    unchanged. ``name``: as ``_name_stream`` makes it."""
+    tool, _, query = name.partition("?")
+    board, given = _BY_TOOL[tool], dict(parse_qsl(query))
+    view, is_short = board.view(given), "short" in given
     # Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
-    operation = replace(board.operation, counts="never", shared_by=None)
-    reply = await dispatch.run(operation, {}, _UNCOUNTED_CALLER, door="pages")
+    # A board's usual rows are read anew each time. Other windows, and markets, cost more; the front page's
+    # rows are of the same answer.
+    is_shared = is_short or not view.is_at_usual_window or board is NEWEST_BOARD
+    shared_by = board.operation.shared_by if is_shared else None
+    operation = replace(board.operation, counts="never", shared_by=shared_by)
+    reply = await dispatch.run(operation, view.params, _UNCOUNTED_CALLER, door="pages")
     if reply.error is not None:
         # Without the request id, which differs each time and would make every event new.
         why = reply.error.reason if isinstance(reply.error, TracedFailure) else reply.error.message
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
     try:
         answer = msgspec.json.decode(reply.body, type=operation.answer)
-        values = show_values(board, answer)
+        values = show_values(board, answer, view, is_short)
         return {
             "rows": templates.render(board.template, **values),
             "said": templates.render("boards/said.html", **values),
@@ -225,7 +248,7 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
             "state": templates.render("boards/state.html", is_live=True, why=""),
         }
     except Exception:
-        log.exception("a board could not be shown", board=tool)
+        log.exception("a board could not be shown", board=name)
         why = "An error on our side; the board tries again by itself."
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
 
@@ -242,6 +265,15 @@ async def stream_board(visit: Visit) -> Response:
         return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
 
 
+def _name_stream(board: AnyBoard, query: Mapping[str, str]) -> str:
+    """What a stream shows: a board, and if it is not the usual one, of which window, or its first rows. So
+    there are few, whatever viewers ask for."""
+    view = board.view(query)
+    chosen = {} if view.is_at_usual_window else view.params
+    shown = {**chosen, **({"short": "1"} if query.get("short") == "1" else {})}
+    return f"{board.tool}?{urlencode(shown)}" if shown else board.tool
+
+
 async def _open_stream(visit: Visit, board: AnyBoard) -> Response:
     console = visit.console
     name = visit.caller_name()
@@ -249,17 +281,33 @@ async def _open_stream(visit: Visit, board: AnyBoard) -> Response:
     state: Mapping[str, EndlessAnswers] = visit.scope.get("state", {})
     with contextlib.ExitStack() as stack:
         stack.enter_context(console.live.reserve_stream(name))
-        await visit.ask(board.operation)
+        await visit.ask(board.operation, board.view(visit.query).params)
         reserved = stack.pop_all()
     return LiveResponse(
-        console.live, board.tool, reserved, state.get(ENDING, EndlessAnswers()), _SOONEST_MS + delay_ms
+        console.live,
+        _name_stream(board, visit.query),
+        reserved,
+        state.get(ENDING, EndlessAnswers()),
+        _SOONEST_MS + delay_ms,
     )
 
 
 async def _render_board(visit: Visit, board: AnyBoard) -> Response:
-    answer = await visit.ask(board.operation)
-    values = show_values(board, answer, board.view(visit.query))
-    return visit.show("boards.html", boards=BOARDS, lag_s=visit.lag_s(answer.block_time), **values)
+    view, before = board.view(visit.query), visit.query.get("before", "")
+    if board is NEWEST_BOARD and before:
+        answer = await visit.ask(_OLDER_VERDICTS, {"before": _read_id(before)})
+    else:
+        before, answer = "", await visit.ask(board.operation, view.params)
+    values = show_values(board, answer, view)
+    lag_s, watched = visit.lag_s(answer.block_time), await read_watched_tokens(visit)
+    return visit.show(
+        "boards.html", boards=BOARDS, lag_s=lag_s, is_older=bool(before), watched=watched, **values
+    )
+
+
+def _read_id(text: str) -> int | str:
+    """A check's id in an address; as it is where it is none, to be refused."""
+    return int(text) if re.fullmatch("[0-9]{1,19}", text) else text
 
 
 def find_board(visit: Visit) -> AnyBoard:

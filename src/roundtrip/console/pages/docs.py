@@ -2,11 +2,15 @@
 ``docs/``."""
 
 import json
+from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
+from roundtrip.api.documents.openapi import EXAMPLES, example_of
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations import catalog
 from roundtrip.api.operations.operation import AnyOperation
@@ -22,6 +26,10 @@ from .boards import NEWEST_VERDICTS, find_good
 _TOOLS = {operation.name.replace("_", "-"): operation for operation in catalog.tools()}
 _PLACEHOLDER = "0xTOKEN"
 _MAX_QUERY = 100
+_MAX_TEXT = 80
+"""Characters of a text in an example."""
+_DEEP, _MAX_FIELDS = 1, 4
+"""Deeper than this, an example shows so many fields of an object."""
 
 
 class ParamSchema(msgspec.Struct):
@@ -47,26 +55,50 @@ def _read_schema(operation: AnyOperation) -> ParamsSchema:
 async def show_operations(visit: Visit) -> Response:
     """GET /operations: every operation over HTTP."""
     rows = [operation for operation in catalog.OPERATIONS if operation.path is not None]
-    return visit.show("reference.html", is_tools=False, rows=[_describe_operation(row) for row in rows])
+    return _show_reference(visit, rows, is_tools=False)
 
 
 async def show_tools(visit: Visit) -> Response:
     """GET /tools: every tool."""
-    rows = [_describe_operation(operation) for operation in catalog.tools()]
-    return visit.show("reference.html", is_tools=True, rows=rows)
+    return _show_reference(visit, catalog.tools(), is_tools=True)
+
+
+def _show_reference(visit: Visit, operations: Iterable[AnyOperation], is_tools: bool) -> Response:
+    rows = [_describe_operation(operation) for operation in operations]
+    pages = visit.console.documents.list_for_readers()
+    return visit.show("reference.html", is_tools=is_tools, rows=rows, pages=pages)
 
 
 def _describe_operation(operation: AnyOperation) -> dict[str, object]:
     schema = _read_schema(operation)
     required = {*schema.required, *operation.needs_one_of}
+    example = EXAMPLES.get(operation.name) if operation.path is None else example_of(operation)
     return {
         "operation": operation,
         "errors": [f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes()],
+        # Quotes need no escape in a text; escaped they would be a third of the page.
+        "answer": Markup(escape(_to_json(shorten_example(example)), quote=False)) if example else "",  # noqa: S704
         "parameters": [
             {"name": name, "is_required": name in required, "description": parameter.description}
             for name, parameter in schema.properties.items()
         ],
     }
+
+
+def shorten_example(value: Any, depth: int = 0) -> Any:
+    """A recorded answer that shows its form: of each list the first entry, of a long text the beginning, of
+    what lies deep the first fields."""
+    match value:
+        case dict() if depth > _DEEP and len(value) > _MAX_FIELDS:
+            parts = list(value.items())[:_MAX_FIELDS]
+            return {**{name: shorten_example(part, depth + 1) for name, part in parts}, "…": "…"}
+        case dict():
+            return {name: shorten_example(part, depth + 1) for name, part in value.items()}
+        case [first, *others]:
+            return [shorten_example(first, depth + 1), *(["…"] if others else [])]
+        case str() if len(value) > _MAX_TEXT:
+            return f"{value[:_MAX_TEXT]}…"
+    return value
 
 
 async def show_docs(visit: Visit) -> Response:
@@ -184,5 +216,5 @@ def _sample(schema: ParamSchema, token: str) -> object:
     return {"integer": 1, "number": 1, "boolean": True, "array": []}.get(str(schema.type), "…")
 
 
-def _to_json(schema: dict[str, Any]) -> str:
-    return json.dumps(schema, indent=1, ensure_ascii=False)
+def _to_json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False)

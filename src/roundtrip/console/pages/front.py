@@ -1,6 +1,8 @@
 """The front page, the status page, and the search: the page that a query opens, and the tokens suggested
 while the user types."""
 
+from typing import Any
+
 from starlette.responses import Response
 
 from roundtrip.api.documents.about import STRANGERS, UNKNOWN, WHAT
@@ -44,8 +46,8 @@ async def show_front(visit: Visit) -> Response:
         await _try_to_ask(visit, NEWEST_VERDICTS),
         await _try_to_ask(visit, MOVING),
     )
-    values = {} if moving is None else show_values(BOARDS[0], moving)
-    strip = None if newest is None else show_values(NEWEST_BOARD, newest)
+    values = {} if moving is None else show_values(BOARDS[0], moving, is_short=True)
+    strip = None if newest is None else show_values(NEWEST_BOARD, newest, is_short=True)
     return visit.show(
         "front.html",
         what=WHAT,
@@ -62,7 +64,7 @@ async def show_front(visit: Visit) -> Response:
     )
 
 
-async def _try_to_ask(visit: Visit, operation: Operation[Nothing, A]) -> tuple[A | None, str]:
+async def _try_to_ask(visit: Visit, operation: Operation[Any, A]) -> tuple[A | None, str]:
     """The answer; or None, and why: the rest of the page is shown without it."""
     try:
         return await visit.ask(operation), ""

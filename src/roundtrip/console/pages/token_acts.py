@@ -6,7 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from roundtrip.console.pages.account_sections.marks import FLAG, OWN_FLAGS
-from roundtrip.console.pages.account_sections.watch import UNWATCH, WATCH, WATCHED
+from roundtrip.console.pages.account_sections.watch import UNWATCH, WATCH, read_watched_tokens
 from roundtrip.console.pages.boards import PROVEN_CALLS
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
@@ -17,14 +17,8 @@ from roundtrip.services.watch.inbox import WatchedTokens
 
 async def read_watched(visit: Visit, token: str) -> bool | None:
     """Whether the visitor watches the token; None: not signed in, or it cannot be read now."""
-    if visit.session is None:
-        return None
-    try:
-        return _has_token(await visit.ask(WATCHED), token)
-    except RoundtripError as fault:
-        if fault.code == "bad_key":
-            raise
-        return None
+    watched = await read_watched_tokens(visit)
+    return None if watched is None else token in watched
 
 
 class WatchForm(msgspec.Struct):

@@ -59,8 +59,6 @@ function showTime(time) {
   const at = Date.parse(time.dateTime);
   if (Number.isNaN(at)) return;
   time.dataset.exact ??= time.textContent;
-  const title = `${time.dataset.exact} · ${new Date(at).toLocaleString()} (your time)`;
-  if (time.title !== title) time.title = title;
   const isAgo = "ago" in time.dataset && time.dataset.shown !== "exact";
   const text = isAgo && Math.abs(Date.now() - at) < LONG_AGO_S * 1000 ? distance(at, Date.now()) : time.dataset.exact;
   if (time.textContent !== text) time.textContent = text;
@@ -69,6 +67,12 @@ function showTime(time) {
 function showTimes() {
   for (const time of document.querySelectorAll("time")) showTime(time);
 }
+
+// Made when it is wanted: a board has a hundred times, and the reader's own format costs a page's start.
+document.addEventListener("pointerover", (event) => {
+  const time = event.target.closest("time[data-exact]");
+  if (time) time.title = `${time.dataset.exact} · ${new Date(time.dateTime).toLocaleString()} (your time)`;
+});
 
 document.addEventListener("click", (event) => {
   const time = event.target.closest("time[data-ago]");
@@ -87,9 +91,13 @@ function reachScrollers() {
   }
 }
 
+// What scrolls is known once the page is laid out: asked earlier it would be laid out twice.
+let isAsked = false;
+
 function refresh() {
   showTimes();
-  reachScrollers();
+  if (!isAsked) requestAnimationFrame(() => { isAsked = false; reachScrollers(); });
+  isAsked = true;
 }
 
 refresh();

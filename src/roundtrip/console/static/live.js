@@ -9,7 +9,8 @@ for (const board of document.querySelectorAll("[sse-connect]")) {
   const reload = board.querySelector("#reload");
   const needs = (board.dataset.needs || "").split(" ").filter(Boolean);
   const hides = board.dataset.hides;
-  const isUsual = !needs.length && !hides && !location.search;
+  const isUsual = "usual" in board.dataset;
+  const watched = board.dataset.watched?.split(" ");
   let waiting = null;
 
   // Screen readers hear a change of state once, not with each row.
@@ -37,6 +38,7 @@ for (const board of document.querySelectorAll("[sse-connect]")) {
   function asSent(row) {
     const copy = row.cloneNode(true);
     for (const time of copy.querySelectorAll("time")) time.replaceWith(time.dateTime);
+    copy.querySelector(".star")?.remove();
     return copy;
   }
 
@@ -48,7 +50,37 @@ for (const board of document.querySelectorAll("[sse-connect]")) {
     row.innerHTML = fresh.innerHTML;
     row.classList.toggle("is-danger", isDanger(fresh));
     row.dataset.tags = fresh.dataset.tags || "";
+    star(row);
   }
+
+  const tokenOf = (link) => link.pathname.split("/")[2];
+
+  // The star of a row, of who is signed in: the link to the token's page watches the token where it is.
+  function star(row) {
+    const link = watched && row.querySelector(".star");
+    if (!link) return;
+    const isOn = watched.includes(tokenOf(link));
+    link.setAttribute("role", "button");
+    link.setAttribute("aria-pressed", isOn);
+  }
+
+  async function watch(link) {
+    const isOn = link.getAttribute("aria-pressed") === "true";
+    const form = new URLSearchParams({ csrf: board.dataset.csrf, off: isOn ? "1" : "" });
+    const answer = await fetch(`${link.pathname}/watch`, { method: "POST", body: form, headers: { "hx-request": "true" } }).catch(() => null);
+    if (!answer?.ok || answer.headers.has("hx-redirect")) return location.assign(link.href);
+    if (isOn) watched.splice(watched.indexOf(tokenOf(link)), 1);
+    else watched.push(tokenOf(link));
+    for (const one of rowsIn(rows)) star(one);
+  }
+
+  rows.addEventListener("click", (event) => {
+    const link = event.target.closest(".star[aria-pressed]");
+    if (!link || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    watch(link);
+  });
+  for (const row of rowsIn(rows)) star(row);
 
   const isDanger = (row) => row.classList.contains("is-danger") || (row.dataset.tags || "").includes("group-danger");
 
@@ -64,6 +96,7 @@ for (const board of document.querySelectorAll("[sse-connect]")) {
     const fresh = document.createElement("template");
     fresh.innerHTML = waiting;
     rows.replaceChildren(fresh.content);
+    for (const row of rowsIn(rows)) star(row);
     if (news) news.hidden = true;
   }
 

@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.market.moving import LEVELS
 from roundtrip.services.boards.graduating_soon import FillingRow
-from roundtrip.services.boards.moving_now import MovingRow
+from roundtrip.services.boards.moving_now import USUAL_WINDOW, MovingRow
 from roundtrip.services.boards.newest_verdicts import NewestVerdict
 from roundtrip.services.boards.signals import SignalRow
 from roundtrip.services.boards.winners import WinnerRow
@@ -50,12 +50,15 @@ class RowFilter(Generic[R]):
 class BoardTable(Generic[R]):
     """How the rows of the page at ``path`` can be sorted and filtered. ``sorts``: the first one is the usual
     order. ``chips``: values of filters that one press sets or takes back, by filter and value, with the words
-    on each. ``groups``: those that rows may belong to, in the order of the page; ``group``: that of a row."""
+    on each. ``windows``: how long ago what is counted may be, with the words on each. ``groups``: those that
+    rows may belong to, in the order of the page; ``group``: that of a row."""
 
     path: str
     sorts: tuple[SortColumn[R], ...]
     filters: tuple[RowFilter[R], ...] = ()
     chips: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    windows: Mapping[str, str] = field(default_factory=dict)
+    usual_window: str = ""
     groups: tuple[str, ...] = ("listed",)
     group: Callable[[R], str] = lambda row: "listed"
 
@@ -79,6 +82,7 @@ class BoardView(Generic[R]):
     turned: bool = False
     filters: Mapping[str, str] = field(default_factory=dict)
     hides_dangers: bool = False
+    window: str = ""
 
     @classmethod
     def of(cls, table: BoardTable[R], query: Mapping[str, str]) -> "BoardView[R]":
@@ -90,7 +94,24 @@ class BoardView(Generic[R]):
         }
         hides_dangers = "danger" in table.groups and query.get("dangers") == "hide"
         sort = table.find_sort(query.get("sort", ""))
-        return cls(table, sort, query.get("turned") == "1", filters, hides_dangers)
+        window = query.get("window", "")
+        window = window if window in table.windows else table.usual_window
+        return cls(table, sort, query.get("turned") == "1", filters, hides_dangers, window)
+
+    @property
+    def params(self) -> Mapping[str, str]:
+        """What of the view the rows are read for: all else arranges them."""
+        return {"window": self.window} if self.table.windows else {}
+
+    @property
+    def is_at_usual_window(self) -> bool:
+        """Whether what is counted is so."""
+        return self.window == self.table.usual_window
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether rows stand as they are read."""
+        return not self.link(window=self.table.usual_window)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -107,6 +128,7 @@ class BoardView(Generic[R]):
         view = replace(self, **changes)
         query = {} if view.sort is self.table.sorts[0] else {"sort": view.sort.name}
         query |= {"turned": "1"} if view.turned else {}
+        query |= {"window": view.window} if view.window != view.table.usual_window else {}
         query |= {**view.filters} | ({"dangers": "hide"} if view.hides_dangers else {})
         return f"?{urlencode(query)}" if query else ""
 
@@ -159,7 +181,7 @@ _VENUES: dict[str, str] = {
 # --- columns and filters that several boards have ----------------------------------------------------
 
 
-_Launched = FillingRow | MovingRow
+_Launched = FillingRow | MovingRow | NewestVerdict
 _Checked = FillingRow | MovingRow | NewestVerdict | SignalRow
 _Named = FillingRow | MovingRow | NewestVerdict | ProvenCall | SignalRow
 
@@ -195,7 +217,7 @@ _BY_AGE: RowFilter[_Launched] = RowFilter(
     "age",
     "Age",
     {"1h": "Under an hour", "1d": "Under a day", "7d": "Under a week"},
-    lambda row: (age for age, within_s in _AGES_S.items() if row.age_s < within_s),
+    lambda row: (age for age, within_s in _AGES_S.items() if row.age_s is not None and row.age_s < within_s),
 )
 _SELLS = {"ok": "Can sell", "warn": "With a warning"}
 
@@ -233,7 +255,9 @@ MOVING: BoardTable[MovingRow] = BoardTable(
         SortColumn("5m", "5 min", lambda row: row.change5m),
         SortColumn("1h", "1 h", lambda row: row.change1h),
         SortColumn("24h", "24 h", lambda row: row.change24h),
-        SortColumn("volume", "Volume, 10 min", lambda row: row.volume_eth),
+        SortColumn("volume", "Volume", lambda row: row.volume_eth),
+        SortColumn("trades", "Buys / sells", lambda row: row.buys + row.sells),
+        SortColumn("makers", "Makers", lambda row: row.makers),
         SortColumn("liquidity", "Liquidity", lambda row: row.liquidity_eth),
         SortColumn("free", "Free to leave", lambda row: row.free_bps),
         SortColumn("holders", "Holders", lambda row: row.holders),
@@ -249,6 +273,8 @@ MOVING: BoardTable[MovingRow] = BoardTable(
         RowFilter("kept", "Withdrawal", _KEPT, lambda row: _KEPT if is_locked(row) else ()),
     ),
     {**_CHIPS, ("kept", "all"): "Liquidity locked"},
+    {"5m": "5 min", "10m": "10 min", "1h": "1 h", "6h": "6 h", "24h": "24 h"},
+    USUAL_WINDOW,
     ("listed", "danger", "checking"),
     lambda row: row.group,
 )
@@ -295,8 +321,8 @@ GRADUATING: BoardTable[FillingRow] = BoardTable(
         ),
     ),
     {**_CHIPS, ("full", "80"): "80 % full or more"},
-    ("listed", "danger"),
-    lambda row: "danger" if "danger" in _levels(row) else "listed",
+    groups=("listed", "danger"),
+    group=lambda row: "danger" if "danger" in _levels(row) else "listed",
 )
 
 
@@ -304,7 +330,17 @@ GRADUATING: BoardTable[FillingRow] = BoardTable(
 
 NEWEST: BoardTable[NewestVerdict] = BoardTable(
     "/boards/newest_verdicts",
-    (SortColumn("time", "Time", lambda row: row.verdict.checked_at), _TOKEN, _VERDICT),
+    (
+        SortColumn("time", "Checked", lambda row: row.verdict.checked_at),
+        _TOKEN,
+        _VERDICT,
+        SortColumn("loss", "Loss", lambda row: row.verdict.loss_bps, rises=True),
+        SortColumn("price", "Price", lambda row: row.price_eth),
+        SortColumn("cap", "Market cap", lambda row: row.cap_usd),
+        SortColumn("liquidity", "Liquidity", lambda row: row.liquidity_eth),
+        _INSIDERS,
+        _AGE,
+    ),
     (
         RowFilter(
             "verdict",
@@ -313,6 +349,7 @@ NEWEST: BoardTable[NewestVerdict] = BoardTable(
             _levels,
         ),
     ),
+    {("verdict", "ok"): "Can sell", ("verdict", "warn"): "With a warning", ("verdict", "danger"): "Danger"},
 )
 
 _CLOSED = {"2": "2 or more", "5": "5 or more", "20": "20 or more"}

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import functools
 import re
+import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
@@ -11,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from roundtrip.api.request.callers import start_detached_task
 from roundtrip.api.server.drain import EndlessAnswers
+from roundtrip.api.server.responses import accepts_gzip
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 
 MAX_PER_ADDRESS = 8
@@ -155,6 +158,33 @@ class LiveBoards:
             await self._pause()
 
 
+_GZIP_HEAD = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
+_LAST_BLOCK = b"\x03\x00"
+
+
+class GzipStream:
+    """A stream in gzip. Each part is packed by itself, once for all viewers whom the same one is sent to."""
+
+    def __init__(self) -> None:
+        self._begun, self._checksum, self._size = False, 0, 0
+
+    def pack(self, part: bytes) -> bytes:
+        """The next part; an empty one ends the stream."""
+        begin, self._begun = b"" if self._begun else _GZIP_HEAD, True
+        self._checksum, self._size = zlib.crc32(part, self._checksum), self._size + len(part)
+        if part:
+            return begin + _pack_alone(part)
+        end = self._checksum.to_bytes(4, "little") + (self._size % 2**32).to_bytes(4, "little")
+        return begin + _LAST_BLOCK + end
+
+
+@functools.lru_cache(maxsize=32)
+def _pack_alone(part: bytes) -> bytes:
+    """A part that can follow any other."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
 class LiveResponse(Response):
     """A board as a stream, which releases its reservation at its end. ``retry_ms``: when a disconnected
     browser reconnects. The connection closes with the stream, so that the browser reconnects to a process
@@ -183,14 +213,16 @@ class LiveResponse(Response):
             self._live.listen(self._board) as listener,
             self._ending.on_shutdown(listener.end),
         ):
-            head = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-            await send(head)
-            await send(_body(b"retry: %d\n\n" % self._retry_ms, True))
+            is_packed, headers = accepts_gzip(scope["headers"]), [*self.raw_headers]
+            headers += [(b"content-encoding", b"gzip")] if is_packed else []
+            pack: Callable[[bytes], bytes] = GzipStream().pack if is_packed else bytes
+            await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
+            await send(_body(pack(b"retry: %d\n\n" % self._retry_ms), True))
             disconnect = asyncio.create_task(_await_disconnect(receive, listener))
             try:
                 while (chunk := await listener.take()) is not None:
-                    await send(_body(chunk, True))
-                await send(_body(b"", False))
+                    await send(_body(pack(chunk), True))
+                await send(_body(pack(b""), False))
             finally:
                 disconnect.cancel()
 

@@ -80,7 +80,7 @@ def join_styles() -> bytes:
     folder = resources.files("roundtrip.console") / "static" / "css"
     rules = "".join(file.read_text() for file in sorted(folder.iterdir(), key=lambda file: file.name))
     rules = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", rules, flags=re.DOTALL))
-    return re.sub(r" ?([{};]) ?|(?<=[:,]) ", r"\1", rules).replace(";}", "}").encode()
+    return re.sub(r" ?([{};>]) ?|(?<=[:,]) ", r"\1", rules).replace(";}", "}").encode()
 
 
 def _hashed_path(name: str, body: bytes) -> str:

@@ -107,7 +107,7 @@ class MoneyFlow:
     ``in_micro_usd``: None where it is unknown of any buy. ``buyers``: interned addresses of the wallets that
     bought. ``checked``: the newest check; None: there is none. ``deep``: the newest deep one, whatever its
     result; ``decided``: the newest conclusive deep one. ``pool_id``: the place where most of the money went
-    in.
+    in. ``makers``: different wallets that bought or sold.
     """
 
     token_id: int
@@ -126,6 +126,7 @@ class MoneyFlow:
     deep: CheckedLevel | None = None
     decided: CheckedLevel | None = None
     pool_id: int = 0
+    makers: int = 0
 
     def net_wei(self) -> int:
         """Money in less money out."""
@@ -166,14 +167,15 @@ def rank_flows(flows: Iterable[MoneyFlow]) -> list[MoneyFlow]:
     return sorted(flows, key=lambda flow: (-flow.net_wei(), flow.token))
 
 
-def flows_to_count(flows: Iterable[MoneyFlow], now_s: float) -> list[MoneyFlow]:
-    """The flows for which buyers' purses are counted: those with the most money of each sort."""
+def flows_to_count(flows: Iterable[MoneyFlow], now_s: float, most: int = MAX_OF_A_SORT) -> list[MoneyFlow]:
+    """The flows for which buyers' purses are counted: those with the most money of each sort, ``most`` of
+    it."""
     counts: dict[tuple[Standing, bool], int] = {}
     counted = []
     for flow in rank_flows(flows):
         sort = standing(flow, now_s), flow.is_launchpads()
         counts[sort] = counts.get(sort, 0) + 1
-        if counts[sort] <= MAX_OF_A_SORT:
+        if counts[sort] <= most:
             counted.append(flow)
     return counted
 
@@ -207,7 +209,7 @@ def board(flows: Iterable[MoneyFlow], wallets: WalletOrigins[int], from_s: int, 
 
 MovingGroup = Literal["listed", "danger", "checking"]
 """Where people see a token: proven to sell, found to be dangerous, or not proven yet."""
-MAX_OF_A_GROUP: Mapping[MovingGroup, int] = MappingProxyType({"listed": 30, "danger": 10, "checking": 10})
+MAX_OF_A_GROUP: Mapping[MovingGroup, int] = MappingProxyType({"listed": 80, "danger": 10, "checking": 10})
 
 
 def group(flow: MoneyFlow, now_s: float) -> MovingGroup:

@@ -4,12 +4,13 @@ moves: the board's tokens with prices, depth and holders, and those that it hold
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Literal
 
 import msgspec
 
 from roundtrip.domain.base.figures import format_count, format_eth
-from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.exposure import TokenExposure
 from roundtrip.domain.market.fairness import FAIRNESS
@@ -27,7 +28,6 @@ from roundtrip.domain.market.moving import (
     flows_to_count,
     group_flows,
 )
-from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import CheckedAt, CodeText, LevelText, says
 from roundtrip.services.support.index_reader import (
@@ -42,13 +42,14 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_verdict
 from roundtrip.store.boards import market_figures, moving
-from roundtrip.store.boards.market_figures import MarketDepth, PriceLine
+from roundtrip.store.boards.market_figures import MarketDepth, PriceLine, Turnover
 from roundtrip.store.boards.moving import read_exposures
-from roundtrip.store.index import prices, vitals
+from roundtrip.store.index import vitals
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.prices import PastPrices
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.server.rows import Connection
+
+from .token_market import MarketRow, Money, read_money
 
 _NAMED = 3
 """Tokens of each kind that the text names; the rows hold all of them."""
@@ -246,26 +247,37 @@ def _left_out(count: int) -> str:
     return f"{count} {'or more ' if count >= MAX_OF_A_SORT else ''}tokens are left out:"
 
 
-_PRICE_UNIT = 10**36
-"""Prices of ``PriceLine`` are in wei for so many base units of the token."""
-_MICRO = 10**6
 _HEIGHT = 100
+MovingWindow = Literal["5m", "10m", "1h", "6h", "24h"]
+USUAL_WINDOW: MovingWindow = "10m"
+"""That of the tool."""
+WINDOWS_S: Mapping[MovingWindow, int] = MappingProxyType(
+    {"5m": 300, USUAL_WINDOW: WINDOW_S, "1h": 3600, "6h": 21_600, "24h": 86_400}
+)
+_OF_A_SORT = 80
+"""Tokens of each sort among which the page's rows are."""
+_SHARED_PART = 2_000
+"""A page is shared for this part of its window: the longer that is, the more trades are counted."""
 
 
-class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
-    """A token. None: not known. Prices and changes are of the place where most of the money went in;
-    ``change_...``: in hundredths of a percent. ``volume``: buys and sells of the window. ``liquidity``: what
-    lies there of the money; ``kept_bps``: the share of it that nobody takes out. ``free_bps``,
-    ``unproven_bps``: as in ``LeavingLiquidity``. ``insiders_bps``: their share of the supply. ``more_hold``:
-    there are more ``holders``. ``line``: heights of a day's prices, 0 to 100, the oldest first."""
+class MovingParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``window``: how long ago the trades are that are counted. Which tokens are shown does not depend on
+    it."""
+
+    window: MovingWindow = USUAL_WINDOW
+
+
+class MovingRow(MarketRow, frozen=True, rename="camel", kw_only=True):
+    """A token. None: not known. ``change_...``: in hundredths of a percent. ``volume``: buys and sells of the
+    window; ``makers``: wallets that traded in it; ``is_cut``: there may be more of each. ``kept_bps``: the
+    share of the liquidity that nobody takes out. ``free_bps``, ``unproven_bps``: as in ``LeavingLiquidity``.
+    ``insiders_bps``: their share of the supply. ``more_hold``: there are more ``holders``. ``line``: heights
+    of a day's prices, 0 to 100, the oldest first."""
 
     token: TokenNamed
     group: MovingGroup
     verdict: ShownVerdict | None
     venue: VenueKind
-    price_eth: float | None
-    price_usd: float | None
-    cap_usd: float | None
     change5m: int | None
     change1h: int | None
     change24h: int | None
@@ -275,9 +287,8 @@ class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
     net_in_eth: float
     buys: int
     sells: int
-    buyers: int
-    liquidity_eth: float | None
-    liquidity_usd: float | None
+    makers: int
+    is_cut: bool
     kept_bps: int | None
     free_bps: int | None
     unproven_bps: int | None
@@ -289,62 +300,66 @@ class MovingRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class _Money:
-    """What money is worth at the start of block ``number``."""
+class _RowFacts:
+    """What is read of a token for its row."""
 
-    past: PastPrices
-    number: int
-
-    def usd(self, quote: Address, raw: int) -> float | None:
-        """The worth in dollars; None: not known."""
-        micro_usd = self.past.worth(quote, raw, self.number)
-        return None if micro_usd is None else micro_usd / _MICRO
-
-    def eth_usd(self) -> float | None:
-        """A whole eth in dollars; None: not known."""
-        return self.usd(ZERO_ADDRESS, WEI_PER_ETH)
-
-    def wei(self, quote: Address, raw: int) -> int | None:
-        """The worth in eth; None: not known."""
-        if quote in (ZERO_ADDRESS, self.past.weth):
-            return raw
-        micro_usd = self.past.worth(quote, raw, self.number)
-        eth_micro_usd = self.past.worth(ZERO_ADDRESS, WEI_PER_ETH, self.number)
-        return worth_wei(micro_usd, eth_micro_usd) if micro_usd is not None and eth_micro_usd else None
+    flow: MoneyFlow
+    group: MovingGroup
+    label: Label
+    line: PriceLine
+    depth: MarketDepth
+    exposed: TokenExposure
+    traded: Turnover
 
 
-async def moving_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOfRows[MovingRow]]:
-    """The page's rows, most money first, of the ten minutes up to the block. Raises ServiceFull."""
+async def moving_page(ctx: Context, params: MovingParams) -> UseCaseAnswer[PageOfRows[MovingRow]]:
+    """The page's rows: the tokens with money coming in over the ten minutes up to the block, most money
+    first, with what was traded in the window. Raises ServiceFull."""
+    span_s = WINDOWS_S[params.window]
     async with reading(ctx) as (connection, cursor):
         now_s, newest_s = ctx.now_s(), cursor.block.timestamp_s
-        window = newest_s - WINDOW_S, newest_s
-        counted = flows_to_count(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
-        wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})
-        grouped = group_flows(counted, wallets, window[0], now_s)
-        flows = [flow for _, flow in grouped]
+        facts = await _read_rows(ctx, connection, cursor, span_s)
         followed_s = await vitals.followed_from_s(connection, cursor)
-        names = await labels(connection, [flow.token_id for flow in flows])
-        lines = await market_figures.read_prices(connection, flows, newest_s, followed_s, ctx.contracts)
-        depths = await market_figures.read_depths(connection, flows, ctx.contracts)
-        exposed = await read_exposures(connection, [flow.token for flow in flows])
-        money = await _read_money(ctx, connection, cursor, list(depths.values()))
-    rows = [
-        _present_page_row(
+        money = await read_money(ctx, connection, cursor, [one.depth for one in facts])
+    rows = [_present_page_row(one, money, now_s, newest_s) for one in facts]
+    text = _describe_gaps(followed_s, (newest_s - WINDOW_S, newest_s))
+    answer = PageOfRows(text, cursor.block.number, when(newest_s), rows)
+    return UseCaseAnswer(answer, ttl_ms=max(SHARED_MS, span_s * 1000 // _SHARED_PART))
+
+
+async def _read_rows(ctx: Context, connection: Connection, cursor: Cursor, span_s: int) -> list[_RowFacts]:
+    now_s, newest_s = ctx.now_s(), cursor.block.timestamp_s
+    window = newest_s - WINDOW_S, newest_s
+    found = await moving.flows(connection, window, ctx.contracts, CROWD)
+    counted = flows_to_count(found, now_s, _OF_A_SORT)
+    wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})
+    grouped = group_flows(counted, wallets, window[0], now_s)
+    flows = [flow for _, flow in grouped]
+    followed_s = await vitals.followed_from_s(connection, cursor)
+    names = await labels(connection, [flow.token_id for flow in flows])
+    lines = await market_figures.read_prices(connection, flows, newest_s, followed_s, ctx.contracts)
+    depths = await market_figures.read_depths(connection, flows, ctx.contracts)
+    exposed = await read_exposures(connection, [flow.token for flow in flows])
+    if span_s == WINDOW_S:
+        traded = {
+            flow.token_id: Turnover(flow.in_wei, flow.out_wei, flow.buys, flow.sells, flow.makers)
+            for flow in flows
+        }
+    else:
+        span = newest_s - span_s, newest_s
+        traded = await market_figures.read_turnovers(connection, flows, span, ctx.contracts)
+    return [
+        _RowFacts(
             flow,
             its_group,
             names[flow.token_id],
             lines[flow.token_id],
             depths[flow.token_id],
             exposed[flow.token],
-            money,
-            now_s,
-            newest_s,
+            traded[flow.token_id],
         )
         for its_group, flow in grouped
     ]
-    text = _describe_gaps(followed_s, window)
-    answer = PageOfRows(text, cursor.block.number, when(newest_s), rows)
-    return UseCaseAnswer(answer, ttl_ms=SHARED_MS)
 
 
 def _describe_gaps(followed_s: int, window: tuple[int, int]) -> str:
@@ -356,73 +371,37 @@ def _describe_gaps(followed_s: int, window: tuple[int, int]) -> str:
     return text
 
 
-async def _read_money(
-    ctx: Context, connection: Connection, cursor: Cursor, depths: Sequence[MarketDepth]
-) -> _Money:
-    # Prices are those at the start of a block: this one starts after the index's newest.
-    number = cursor.block.number + 1
-    quotes = {ZERO_ADDRESS, *(depth.quote for depth in depths)}
-    blocks = {number: cursor.block.timestamp_s}
-    return _Money(await prices.past_prices(connection, ctx.contracts, quotes, blocks), number)
-
-
-def _present_page_row(
-    flow: MoneyFlow,
-    its_group: MovingGroup,
-    label: Label,
-    line: PriceLine,
-    depth: MarketDepth,
-    exposed: TokenExposure,
-    money: _Money,
-    now_s: float,
-    newest_s: int,
-) -> MovingRow:
-    eth_usd, quote = money.eth_usd(), depth.quote
-    price_eth, cap_wei = _price_eth(line.newest, label), _cap_wei(line.newest, label)
-    volume_wei = flow.in_wei + flow.out_wei
-    liquidity_wei = None if depth.quote_raw is None else money.wei(quote, depth.quote_raw)
-    leaving = exposed.liquidity(now_s)
+def _present_page_row(one: _RowFacts, money: Money, now_s: float, newest_s: int) -> MovingRow:
+    flow, traded, depth = one.flow, one.traded, one.depth
+    leaving = one.exposed.liquidity(now_s)
     opened_s = flow.opened_s if flow.launched_s is None else min(flow.opened_s, flow.launched_s)
+    volume_wei = traded.in_wei + traded.out_wei
     return MovingRow(
-        token=present_token(label),
-        group=its_group,
-        verdict=present_verdict(replace(flow.checks, exposure=exposed), now_s),
+        **money.market(one.line.newest, depth, one.label),
+        token=present_token(one.label),
+        group=one.group,
+        verdict=present_verdict(replace(flow.checks, exposure=one.exposed), now_s),
         venue=flow.venue,
-        price_eth=price_eth,
-        price_usd=None if price_eth is None or eth_usd is None else price_eth * eth_usd,
-        cap_usd=None if cap_wei is None else money.usd(ZERO_ADDRESS, cap_wei),
-        change5m=line.change_bps(300),
-        change1h=line.change_bps(3600),
-        change24h=line.change_bps(86_400),
-        line=_draw_line(line.points),
+        change5m=one.line.change_bps(300),
+        change1h=one.line.change_bps(3600),
+        change24h=one.line.change_bps(86_400),
+        line=_draw_line(one.line.points),
         volume_eth=eth(volume_wei),
         volume_usd=money.usd(ZERO_ADDRESS, volume_wei),
-        net_in_eth=eth(flow.net_wei()),
-        buys=flow.buys,
-        sells=flow.sells,
-        buyers=len(flow.buyers),
-        liquidity_eth=None if liquidity_wei is None else eth(liquidity_wei),
-        liquidity_usd=None if depth.quote_raw is None else money.usd(quote, depth.quote_raw),
+        net_in_eth=eth(traded.in_wei - traded.out_wei),
+        buys=traded.buys,
+        sells=traded.sells,
+        makers=traded.makers,
+        is_cut=traded.is_cut,
         kept_bps=depth.kept_bps,
         free_bps=None if leaving is None else leaving.free_bps,
         unproven_bps=None if leaving is None else leaving.unproven_bps,
-        insiders_bps=exposed.insiders(now_s),
+        insiders_bps=one.exposed.insiders(now_s),
         holders=depth.holders,
         more_hold=depth.more_hold,
         age_s=max(0, newest_s - opened_s),
         opened_at=when(opened_s),
     )
-
-
-def _price_eth(price: int | None, label: Label) -> float | None:
-    """The price of a whole token in eth; None: the price or the token's decimals are not known."""
-    if price is None or label.decimals is None:
-        return None
-    return float(price) * 10.0**label.decimals / _PRICE_UNIT / WEI_PER_ETH
-
-
-def _cap_wei(price: int | None, label: Label) -> int | None:
-    return None if price is None or label.supply_raw is None else price * label.supply_raw // _PRICE_UNIT
 
 
 def _draw_line(points: Sequence[int | None]) -> list[int | None]:

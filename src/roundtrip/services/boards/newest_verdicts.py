@@ -1,74 +1,158 @@
 """The newest verdicts of tokens, traps among them, and an example of each kind to look at."""
 
-from typing import Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.exposure import INSIDERS_HIGH_BPS
-from roundtrip.domain.market.moving import SELLS, TRAP, TokenChecks
+from roundtrip.domain.market.moving import SELLS, TRAP
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.support.index_reader import Nothing, TokenNamed, present_token, reading, when
-from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_stored
-from roundtrip.store.boards import moving
-from roundtrip.store.index.tokens import labels_of
+from roundtrip.services.support.index_reader import TokenNamed, present_token, reading, when
+from roundtrip.services.support.shown_verdict import PageOfRows, ShownVerdict, present_stored
+from roundtrip.store.boards import market_figures, moving
+from roundtrip.store.boards.moving import NewestCheck
+from roundtrip.store.boards.reference_pools import most_used_of
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import Label, ids_of, labels_of
+from roundtrip.store.server.rows import Connection
 
-MAX_SHOWN = 12
+from .token_market import MarketRow, read_money
+
+MAX_SHOWN = 50
+MAX_CHOSEN = 12
 _LOOKED_AT = 400
 """Newest checks that are read: so many that a token that is checked again and again hides no other one."""
 _MAX_TOKENS = 60
-"""Tokens whose verdicts are read: the rows are the first of them, the examples may be any."""
+"""Tokens whose verdicts are read: the chosen are the first of them, the examples may be any."""
+_SHARED_MS = 5_000
 
 ExampleKind = Literal["ok", "trap", "warn"]
 _KINDS: tuple[ExampleKind, ...] = ("ok", "trap", "warn")
 
 
-class NewestVerdict(msgspec.Struct, frozen=True, rename="camel"):
-    """A token's verdict."""
+class NewestVerdict(MarketRow, frozen=True, rename="camel", kw_only=True):
+    """A token's verdict, and its market. ``age_s``: since the place where it is traded most opened."""
 
     token: TokenNamed
     verdict: ShownVerdict
+    insiders_bps: int | None = None
+    age_s: int | None = None
 
 
 class NewestVerdicts(PageOfRows[NewestVerdict], frozen=True, rename="camel"):
-    """The tokens that were checked last: chosen with those that people asked for before others, listed the
-    newest check first. ``examples``: the first that sells and whose insiders hold little, the first trap, and
-    the first that sells with a warning, as far as there are."""
+    """The tokens that were checked last, the newest check first. ``before``: where the next page begins;
+    None: there is none. ``made``: about how many checks were made up to the first of these. ``chosen``: some
+    of them, those that people asked for before others. ``examples``: the first that sells and whose insiders
+    hold little, the first trap, and the first that sells with a warning, as far as there are."""
 
+    before: int | None
+    made: int
+    chosen: list[NewestVerdict]
     examples: list[NewestVerdict]
 
 
-async def newest_verdicts(ctx: Context, params: Nothing) -> UseCaseAnswer[NewestVerdicts]:
+class NewestParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``before``: the check before which the page begins; None: it begins with the newest."""
+
+    before: Annotated[int, msgspec.Meta(ge=1, le=2**62)] | None = None
+
+
+async def newest_verdicts(ctx: Context, params: NewestParams) -> UseCaseAnswer[NewestVerdicts]:
     """The answer. Raises ServiceFull."""
-    async with reading(ctx) as (connection, cursor):
-        newest = await moving.read_newest(connection, _LOOKED_AT)
-        # Each token once, at its newest check: a dict keeps the place of a key that comes again.
-        asked = dict.fromkeys(check.token for check in newest if check.asked)
-        tokens = list(asked | dict.fromkeys(check.token for check in newest))[:_MAX_TOKENS]
-        checks = await moving.read_shown_checks(connection, tokens)
-        names = await labels_of(connection, tokens)
     now_s = ctx.now_s()
-    rows: list[NewestVerdict] = []
-    examples: dict[ExampleKind, NewestVerdict] = {}
-    for token in tokens:
-        verdict = present_stored(checks[token], now_s)
-        if verdict is not None:
-            row = NewestVerdict(present_token(names[token]), verdict)
-            rows.append(row)
-            kind = _kind(verdict)
-            # A good example is one whose insiders are known to hold little.
-            if kind is not None and (kind != "ok" or _has_low_insiders(checks[token], now_s)):
-                examples.setdefault(kind, row)
-    shown = sorted(rows[:MAX_SHOWN], key=lambda row: row.verdict.checked_at, reverse=True)
-    at = when(cursor.block.timestamp_s)
+    async with reading(ctx) as (connection, cursor):
+        newest = await moving.read_newest(connection, _LOOKED_AT, params.before)
+        # Each token once, at its newest check: a dict keeps the place of a key that comes again.
+        all_tokens = list(dict.fromkeys(check.token for check in newest))
+        asked = list(dict.fromkeys([check.token for check in newest if check.asked] + all_tokens))
+        tokens, asked = all_tokens[:MAX_SHOWN], asked[:_MAX_TOKENS]
+        checks = await moving.read_shown_checks(connection, {*tokens, *asked})
+        names = await labels_of(connection, checks)
+        markets = await _read_markets(ctx, connection, cursor, tokens, names)
+    rows = {
+        token: NewestVerdict(
+            token=present_token(names[token]),
+            verdict=verdict,
+            insiders_bps=its.exposure.insiders(now_s),
+            **markets.get(token, {}),
+        )
+        for token, its in checks.items()
+        if (verdict := present_stored(its, now_s)) is not None
+    }
+    candidates = [rows[token] for token in asked if token in rows]
     answer = NewestVerdicts(
-        "", cursor.block.number, at, shown, [examples[kind] for kind in _KINDS if kind in examples]
+        "",
+        cursor.block.number,
+        when(cursor.block.timestamp_s),
+        _sort_newest(rows[token] for token in tokens if token in rows),
+        _find_next(newest, tokens, len(all_tokens)),
+        newest[0].id if newest else 0,
+        _sort_newest(candidates[:MAX_CHOSEN]),
+        _find_examples(candidates),
     )
-    return UseCaseAnswer(answer, ttl_ms=SHARED_MS)
+    return UseCaseAnswer(answer, ttl_ms=_SHARED_MS)
 
 
-def _has_low_insiders(checks: TokenChecks, now_s: float) -> bool:
-    insiders_bps = checks.exposure.insiders(now_s)
-    return insiders_bps is not None and insiders_bps < INSIDERS_HIGH_BPS
+def _sort_newest(rows: Iterable[NewestVerdict]) -> list[NewestVerdict]:
+    return sorted(rows, key=lambda row: row.verdict.checked_at, reverse=True)
+
+
+def _find_next(newest: Sequence[NewestCheck], tokens: Collection[Address], found: int) -> int | None:
+    """The check before which the next page begins: the oldest of those whose tokens are shown, unless all of
+    the older ones are known to be of shown tokens."""
+    if found <= len(tokens) and len(newest) < _LOOKED_AT:
+        return None
+    first_ids: dict[Address, int] = {}
+    for check in newest:
+        first_ids.setdefault(check.token, check.id)
+    return min((first_ids[token] for token in tokens), default=None)
+
+
+async def _read_markets(
+    ctx: Context,
+    connection: Connection,
+    cursor: Cursor,
+    tokens: Collection[Address],
+    names: Mapping[Address, Label],
+) -> dict[Address, Mapping[str, Any]]:
+    """The market of each token that was traded within a day."""
+    numbers = await ids_of(connection, tokens)
+    newest_s = cursor.block.timestamp_s
+    places = await most_used_of(connection, list(numbers.values()), newest_s, ctx.contracts)
+    traded = [_Traded(token_id, place.pool_id, place.at_s) for token_id, place in places.items()]
+    lines = await market_figures.read_prices(connection, traded, newest_s, 0, ctx.contracts, many=0)
+    depths = await market_figures.read_depths(connection, traded, ctx.contracts)
+    money = await read_money(ctx, connection, cursor, list(depths.values()))
+    return {
+        token: {
+            **money.market(lines[number].newest, depths.get(number), names[token]),
+            "age_s": max(0, newest_s - places[number].at_s),
+        }
+        for token, number in numbers.items()
+        if number in places
+    }
+
+
+class _Traded(NamedTuple):
+    token_id: int
+    pool_id: int
+    opened_s: int
+
+
+def _find_examples(rows: Sequence[NewestVerdict]) -> list[NewestVerdict]:
+    examples: dict[ExampleKind, NewestVerdict] = {}
+    for row in rows:
+        kind = _kind(row.verdict)
+        # A good example is one whose insiders are known to hold little.
+        if kind is not None and (kind != "ok" or _has_low_insiders(row)):
+            examples.setdefault(kind, row)
+    return [examples[kind] for kind in _KINDS if kind in examples]
+
+
+def _has_low_insiders(row: NewestVerdict) -> bool:
+    return row.insiders_bps is not None and row.insiders_bps < INSIDERS_HIGH_BPS
 
 
 def _kind(verdict: ShownVerdict) -> ExampleKind | None:

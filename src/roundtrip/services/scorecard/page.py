@@ -1,7 +1,7 @@
 """The scorecard page of the console: how often verdicts were right, by code, and the list of mistakes."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import msgspec
@@ -18,6 +18,7 @@ from roundtrip.store.scorecard.scorecard import ScoredVerdict
 PAGE = 20
 """Mistakes a page."""
 _TTL_MS = 15_000
+_SCORED_AFTER = timedelta(days=1, seconds=SETTLED_S)
 
 
 class ScorecardParams(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -74,12 +75,14 @@ class Scorecard(IndexAnswer, frozen=True, rename="camel"):
     mistakes: Annotated[list[Mistake], says("The newest first.")]
     next_s: int | None
     next_id: int | None
+    first_due: datetime | None
 
 
 async def scorecard(ctx: Context, params: ScorecardParams) -> UseCaseAnswer[Scorecard]:
     """Counts by code, and a page of mistakes. Raises ServiceFull."""
     async with reading(ctx) as (connection, indexed):
         counts = await store.counts(connection)
+        first_at = None if counts else await store.first_checked_at(connection)
         wrong = await store.mistakes(connection, params.before(), PAGE + 1)
         labels = await tokens.labels_of(connection, [verdict.token for verdict in wrong])
     # Only codes of CODES are scored, and only those of PROVABLE are ever right: the rows add up to the total.
@@ -101,6 +104,7 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> UseCaseAnswer[Scor
         mistakes=[_mistake(verdict, present_token(labels[verdict.token])) for verdict in shown],
         next_s=None if last is None else last.from_s,
         next_id=None if last is None else last.id,
+        first_due=None if first_at is None else first_at + _SCORED_AFTER,
     )
     return UseCaseAnswer(answer, ttl_ms=_TTL_MS)
 

@@ -21,12 +21,14 @@ SHARED_MS = 2_000
 
 
 class ShownVerdict(msgspec.Struct, frozen=True, rename="camel"):
-    """A check. ``level``: whose colour it is shown in. ``age_s`` None: not known."""
+    """A check. ``level``: whose colour it is shown in. ``age_s`` None: not known. ``loss_bps``: of the round
+    trip; None: not measured."""
 
     code: str
     level: str
     checked_at: datetime
     age_s: int | None
+    loss_bps: int | None = None
 
 
 class PageOfRows(msgspec.Struct, Generic[R], frozen=True, rename="camel"):
@@ -55,7 +57,7 @@ def present_stored(checks: TokenChecks, now_s: float) -> ShownVerdict | None:
 
 def _present(checked: CheckedLevel, now_s: float) -> ShownVerdict:
     at = datetime.fromtimestamp(int(checked.at_s), UTC)
-    return ShownVerdict(checked.code, checked.level, at, checked.age_s(now_s))
+    return ShownVerdict(checked.code, checked.level, at, checked.age_s(now_s), checked.loss_bps)
 
 
 class TokenState(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Prices, depth and holders of the tokens of a board, from the index: one statement for each of the three.
+"""Prices, depth, holders and turnover of the tokens of a board, from the index: one statement for each.
 
 A place is a pool or a curve. A price is that of the last trade in the place where most of the money goes in,
 or, before that place opened, on the curve that the token was launched on; without what the launchpad kept."""
@@ -6,11 +6,10 @@ or, before that place opened, on the curve that the token was launched on; witho
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, Numeric
 from roundtrip.domain.base.venue import VenueKind, is_curve
-from roundtrip.domain.market.moving import MoneyFlow
 from roundtrip.domain.market.profit import DUST
 from roundtrip.store.index.tokens import eth_quotes, ids_of
 from roundtrip.store.server.rows import Connection, fetch
@@ -26,6 +25,11 @@ MAX_POSITIONS = 200
 """Positions of a pool that are summed, those with the most liquidity."""
 MIN_WEI = 10**12
 """Smaller trades set no price: their amounts are rounded, and they cost nothing to make."""
+MAX_COUNTED = 2_000
+"""Trades of one place that a turnover counts, the newest."""
+_MAX_PLACES = 5
+"""Places of a token that a turnover counts, the oldest, besides that where most of the money goes in: anyone
+can open any number of pools."""
 _MAX_PASSED_OVER = 50
 """How many trades before a moment are searched for one that sets a price."""
 _SEARCHED_S = 7 * 86_400
@@ -117,6 +121,35 @@ LEFT JOIN LATERAL (
 ) AS held ON state.tick IS NOT NULL
 """
 
+# $1 tokens, $2 places, $3 after, $4 up to, $5 most trades of a place, $6 most places, $7 quotes in eth
+_TURNOVERS = """
+SELECT given.token_id, coalesce(sum(wei) FILTER (WHERE buys), 0)::text AS in_wei,
+    coalesce(sum(wei) FILTER (WHERE NOT buys), 0)::text AS out_wei,
+    count(*) FILTER (WHERE buys)::int AS buys, count(*) FILTER (WHERE NOT buys)::int AS sells,
+    count(DISTINCT trader_id)::int AS makers, max(of_place) >= $5::int AS is_cut
+FROM unnest($1::int[], $2::int[]) AS given (token_id, pool_id) CROSS JOIN LATERAL (
+    (SELECT id FROM facts.pool AS one WHERE one.token_id = given.token_id ORDER BY id LIMIT $6::int)
+    UNION SELECT given.pool_id
+) AS place
+JOIN facts.pool AS pool ON pool.id = place.id JOIN facts.address AS quote ON quote.id = pool.quote_id
+CROSS JOIN LATERAL (
+    SELECT trader_id, buys, count(*) OVER () AS of_place,
+        coalesce(eth_wei, CASE WHEN quote.address = ANY($7::bytea[]) THEN quote_raw END) AS wei
+    FROM facts.trades_by_second(place.id, $3, $4, $5)
+) AS trade WHERE wei IS NOT NULL GROUP BY given.token_id
+"""
+
+
+class TradedToken(Protocol):
+    """A token, the place where most of its money goes in, and when the oldest of its places opened."""
+
+    @property
+    def token_id(self) -> int: ...
+    @property
+    def pool_id(self) -> int: ...
+    @property
+    def opened_s(self) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class PriceLine:
@@ -152,6 +185,19 @@ class MarketDepth:
     more_hold: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Turnover:
+    """What was traded of a token in a span, by the trades with a known worth in eth. ``makers``: different
+    wallets. ``is_cut``: there may be more, since a place had ``MAX_COUNTED`` trades or more."""
+
+    in_wei: Numeric = 0
+    out_wei: Numeric = 0
+    buys: int = 0
+    sells: int = 0
+    makers: int = 0
+    is_cut: bool = False
+
+
 class _DepthRow(NamedTuple):
     token_id: int
     kind: VenueKind
@@ -167,14 +213,16 @@ class _DepthRow(NamedTuple):
 
 async def read_prices(
     connection: Connection,
-    flows: Sequence[MoneyFlow],
+    flows: Sequence[TradedToken],
     now_s: int,
     followed_s: int,
     contracts: Contracts,
     least_wei: int = MIN_WEI,
+    many: int = POINTS,
 ) -> dict[int, PriceLine]:
-    """The prices by token. Each line begins when the token's oldest place opened, when the index began
-    (``followed_s``), or a day ago: at the latest of these. Trades of less than ``least_wei`` are left out."""
+    """The prices by token, with so ``many`` points before the newest. Each line begins when the token's
+    oldest place opened, when the index began (``followed_s``), or a day ago: at the latest of these. Trades
+    of less than ``least_wei`` are left out."""
     from_s = [max(flow.opened_s, followed_s, now_s - SPANS_S[-1]) for flow in flows]
     rows = await fetch(
         connection,
@@ -184,7 +232,7 @@ async def read_prices(
         [flow.pool_id for flow in flows],
         from_s,
         now_s,
-        POINTS,
+        many,
         list(SPANS_S),
         eth_quotes(contracts),
         least_wei,
@@ -192,17 +240,17 @@ async def read_prices(
         now_s - SPANS_S[-1] - _SEARCHED_S,
     )
     known = dict(rows)
-    return {flow.token_id: _read_line(flow.token_id, known) for flow in flows}
+    return {flow.token_id: _read_line(flow.token_id, known, many) for flow in flows}
 
 
-def _read_line(token_id: int, known: Mapping[tuple[int, int], int]) -> PriceLine:
-    spans = {span_s: known.get((token_id, POINTS + n)) for n, span_s in enumerate(SPANS_S)}
-    points = tuple(known.get((token_id, n)) for n in range(POINTS))
+def _read_line(token_id: int, known: Mapping[tuple[int, int], int], many: int) -> PriceLine:
+    spans = {span_s: known.get((token_id, many + n)) for n, span_s in enumerate(SPANS_S)}
+    points = tuple(known.get((token_id, n)) for n in range(many))
     return PriceLine((*points, spans[0]), spans)
 
 
 async def read_depths(
-    connection: Connection, flows: Collection[MoneyFlow], contracts: Contracts
+    connection: Connection, flows: Collection[TradedToken], contracts: Contracts
 ) -> dict[int, MarketDepth]:
     """The depth and the holders by token."""
     managers = {contracts.v3_position_manager, contracts.v4_position_manager}
@@ -232,3 +280,26 @@ def _read_depth(row: _DepthRow) -> MarketDepth:
         return MarketDepth(row.quote, None, None, *owned)
     kept_bps = int((row.kept or 0) * BPS / row.active) if row.active else None
     return MarketDepth(row.quote, int(row.quote_raw), kept_bps, *owned)
+
+
+async def read_turnovers(
+    connection: Connection,
+    flows: Collection[TradedToken],
+    span: tuple[int, int],
+    contracts: Contracts,
+    most: int = MAX_COUNTED,
+) -> dict[int, Turnover]:
+    """What was traded of each token after the first and up to the second of ``span``, by token."""
+    rows = await fetch(
+        connection,
+        tuple[int, Turnover],
+        _TURNOVERS,
+        [flow.token_id for flow in flows],
+        [flow.pool_id for flow in flows],
+        *span,
+        most,
+        _MAX_PLACES,
+        eth_quotes(contracts),
+    )
+    known = dict(rows)
+    return {flow.token_id: known.get(flow.token_id, Turnover()) for flow in flows}

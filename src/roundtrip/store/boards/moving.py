@@ -107,6 +107,7 @@ class NewestCheck(NamedTuple):
     token: Address
     block_number: int
     asked: bool
+    id: int
 
 
 async def read_checks(connection: Connection, tokens: Collection[Address]) -> dict[Address, TokenChecks]:
@@ -142,13 +143,18 @@ async def read_shown_checks(
     return {token: replace(its, exposure=exposed[token]) for token, its in checks.items()}
 
 
-async def read_newest(connection: Connection, limit: int) -> list[NewestCheck]:
-    """The newest ``limit`` checks, the newest first."""
+async def read_newest(connection: Connection, limit: int, before: int | None = None) -> list[NewestCheck]:
+    """The newest ``limit`` checks, the newest first. ``before``: of those before this one, which are their
+    tokens' newest checks."""
     return await fetch(
         connection,
         NewestCheck,
-        "SELECT token, block_number, asked FROM facts.evidence ORDER BY id DESC LIMIT $1",
+        "SELECT token, block_number, asked, id FROM facts.evidence AS one"
+        " WHERE $2::bigint IS NULL OR (id < $2 AND NOT EXISTS (SELECT FROM facts.evidence AS later"
+        " WHERE later.token = one.token AND later.id >= $2))"
+        " ORDER BY id DESC LIMIT $1",
         limit,
+        before,
     )
 
 
@@ -191,14 +197,14 @@ WITH seen AS MATERIALIZED (
     FROM by_kind GROUP BY token_id
 ), wallets AS (
     SELECT token_id, array_agg(trader_id) FILTER (WHERE buys) AS buyers,
-        count(*) FILTER (WHERE NOT buys) AS sellers
+        count(*) FILTER (WHERE NOT buys) AS sellers, count(DISTINCT trader_id) AS makers
     FROM (SELECT DISTINCT token_id, trader_id, buys FROM told) AS who GROUP BY token_id
 ), most AS MATERIALIZED (
     SELECT * FROM flow JOIN wallets USING (token_id) WHERE in_wei > out_wei AND cardinality(buyers) >= $4
     ORDER BY in_wei - out_wei DESC LIMIT $5
 )
 SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
-    in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers, pool_id
+    in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers, pool_id, makers
 FROM most JOIN facts.address AS token ON token.id = most.token_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = most.token_id AND launch.generation = 2
 """
@@ -238,6 +244,7 @@ class _MoneyFlowRow(NamedTuple):
     buyers: tuple[int, ...]
     sellers: int
     pool_id: int
+    makers: int
 
 
 class _WalletOriginRow(NamedTuple):
@@ -256,7 +263,7 @@ async def flows(
     rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, eth_quotes(contracts), least_buyers, limit)
     checks = await read_checks(connection, [row.address for row in rows])
     return [
-        MoneyFlow(*row[:-1], its.checked, its.deep, its.decided, row.pool_id)
+        MoneyFlow(*row[:-2], its.checked, its.deep, its.decided, *row[-2:])
         for row, its in ((row, checks[row.address]) for row in rows)
     ]
 

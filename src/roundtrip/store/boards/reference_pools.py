@@ -1,19 +1,13 @@
 """The places (pools or curves) where a token is traded, and which of them one person alone could not have
 made: those that are ``is_common``."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, HexBytes
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.store.index.tokens import ids_of
-from roundtrip.store.server.rows import (
-    Connection,
-    as_bytes,
-    fetch_one,
-    fetch_optional,
-    fetch_value,
-    fetch_values,
-)
+from roundtrip.store.server.rows import Connection, as_bytes, fetch, fetch_optional, fetch_value, fetch_values
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.launchpad_pool import KIND as LAUNCHED_INTO
 from roundtrip.venues.launchpad_pool import USUAL_FEE_PIPS, USUAL_TICK_SPACING
@@ -40,29 +34,30 @@ async def most_used(
     connection: Connection, token_id: int, newest_s: int, contracts: Contracts
 ) -> PoolUse | None:
     """The place where the token was traded most within a day; None: it was not traded."""
-    own_ids = await fetch_values(
-        connection,
-        int,
-        "SELECT id FROM facts.pool WHERE token_id = $1 AND kind = $2 ORDER BY id LIMIT $3",
-        token_id,
-        LAUNCHED_INTO,
-        _MAX_OWN,
-    )
-    graduated_ids = await fetch_values(connection, int, f"SELECT pool.id {_GRADUATED}", token_id, *_USUAL)
+    return (await most_used_of(connection, [token_id], newest_s, contracts)).get(token_id)
+
+
+async def most_used_of(
+    connection: Connection, token_ids: Collection[int], newest_s: int, contracts: Contracts
+) -> dict[int, PoolUse]:
+    """The same by token, for those that were traded."""
     # In addition to its oldest pools: before a launch graduates, anyone can open any number of those.
-    pools = [(token_id, pool_id) for pool_id in (*own_ids, *graduated_ids)] or [(token_id, -1)]
-    traded = (await turnovers(connection, pools, newest_s, await in_eth(connection, contracts)))[token_id]
-    used = [
-        (turnover.wei, turnover.trades, pool_id) for pool_id, turnover in traded.items() if turnover.trades
-    ]
-    if not used:
-        return None
-    return await fetch_one(
+    own = await fetch(connection, tuple[int, int], _OWN, list(token_ids), *_USUAL, _MAX_OWN)
+    pools = own + [(token_id, -1) for token_id in token_ids]
+    traded = await turnovers(connection, pools, newest_s, await in_eth(connection, contracts))
+    used = {
+        token_id: max((one.wei, one.trades, pool_id) for pool_id, one in its.items() if one.trades)[-1]
+        for token_id, its in traded.items()
+        if any(one.trades for one in its.values())
+    }
+    found = await fetch(
         connection,
         PoolUse,
-        "SELECT id AS pool_id, at, kind, block_number, at_s FROM facts.pool WHERE id = $1",
-        max(used)[-1],
+        "SELECT id AS pool_id, at, kind, block_number, at_s FROM facts.pool WHERE id = ANY($1::int[])",
+        list(used.values()),
     )
+    by_id = {pool.pool_id: pool for pool in found}
+    return {token_id: by_id[pool_id] for token_id, pool_id in used.items()}
 
 
 async def in_eth(connection: Connection, contracts: Contracts) -> list[int]:
@@ -75,11 +70,17 @@ _GRADUATED = f"""
 FROM facts.launch AS launch JOIN facts.pool AS pool ON pool.token_id = launch.token_id
     AND pool.quote_id = launch.quote_id AND pool.kind = '{LAUNCHED_INTO}'
     AND pool.fee_pips = $2 AND pool.tick_spacing = $3
-WHERE launch.token_id = $1 AND EXISTS (
+WHERE launch.token_id = ANY($1::int[]) AND EXISTS (
     SELECT FROM facts.launch_step AS step WHERE step.token_id = launch.token_id AND step.step = 'pooled'
 )
 """
 _USUAL = USUAL_FEE_PIPS, USUAL_TICK_SPACING
+_OWN = f"""
+SELECT given.token_id, own.id FROM unnest($1::int[]) AS given (token_id) CROSS JOIN LATERAL (
+    SELECT id FROM facts.pool WHERE pool.token_id = given.token_id AND kind = '{LAUNCHED_INTO}'
+    ORDER BY id LIMIT $4
+) AS own UNION SELECT launch.token_id, pool.id {_GRADUATED}
+"""  # noqa: S608
 
 
 async def own_pools(connection: Connection, token_id: int) -> list[int]:
@@ -89,8 +90,8 @@ async def own_pools(connection: Connection, token_id: int) -> list[int]:
         connection,
         int,
         "SELECT pool.id FROM facts.launch JOIN facts.pool AS pool ON pool.at = launch.at"  # noqa: S608
-        f" WHERE launch.token_id = $1 UNION SELECT pool.id {_GRADUATED}",
-        token_id,
+        f" WHERE launch.token_id = ANY($1::int[]) UNION SELECT pool.id {_GRADUATED}",
+        [token_id],
         *_USUAL,
     )
 
@@ -101,9 +102,9 @@ async def is_own(connection: Connection, token_id: int, at: str) -> bool:
     return await fetch_value(
         connection,
         bool,
-        "SELECT EXISTS (SELECT FROM facts.launch WHERE token_id = $1 AND at = $4)"  # noqa: S608
+        "SELECT EXISTS (SELECT FROM facts.launch WHERE token_id = ANY($1::int[]) AND at = $4)"  # noqa: S608
         f" OR EXISTS (SELECT {_GRADUATED} AND pool.at = $4)",
-        token_id,
+        [token_id],
         *_USUAL,
         as_bytes(at),
     )
@@ -143,4 +144,4 @@ async def current_place(connection: Connection, token_id: int, at: str) -> str |
     )
     if not has_become:
         return at
-    return await fetch_optional(connection, HexBytes, f"SELECT pool.at {_GRADUATED}", token_id, *_USUAL)
+    return await fetch_optional(connection, HexBytes, f"SELECT pool.at {_GRADUATED}", [token_id], *_USUAL)

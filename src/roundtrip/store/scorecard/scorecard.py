@@ -61,6 +61,13 @@ async def scored_to(connection: Connection) -> int:
     return evidence_id or 0
 
 
+async def first_checked_at(connection: Connection) -> datetime | None:
+    """When the oldest stored check was made; None: there is none."""
+    return await fetch_optional(
+        connection, datetime, "SELECT checked_at FROM facts.evidence ORDER BY id LIMIT 1"
+    )
+
+
 async def waiting(connection: Connection, after_id: int, limit: int) -> list[StoredVerdict]:
     """At most ``limit`` verdicts after ``after_id``, the oldest first."""
     return await fetch(

@@ -8,6 +8,7 @@ from roundtrip.api.operations.catalog import find_operation
 from roundtrip.console.support.account_page import AccountForm, Room, Values
 from roundtrip.console.support.page_operations import own_operation, own_variant
 from roundtrip.console.support.page_request import Visit
+from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.inbox import unwatch_token, watch_token, watched_tokens
 from roundtrip.services.watch.rule_backtest import draw_rule
@@ -66,6 +67,18 @@ def compose_rule(form: Mapping[str, str]) -> Mapping[str, str]:
     if token := parts.token.strip():
         words += ["on", token]
     return {**form, "rule": " ".join(filter(None, words))}
+
+
+async def read_watched_tokens(visit: Visit) -> frozenset[str] | None:
+    """The tokens that the visitor watches; None: not signed in, or they cannot be read now."""
+    if visit.session is None:
+        return None
+    try:
+        return frozenset(row.token.address for row in (await visit.ask(WATCHED)).tokens)
+    except RoundtripError as fault:
+        if fault.code == "bad_key":
+            raise
+        return None
 
 
 async def _read(visit: Visit) -> Values:
