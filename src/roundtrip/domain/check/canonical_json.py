@@ -42,7 +42,7 @@ def _refuse(text: str) -> None:
 
 
 def _write(value: Any, put: Callable[[str], None]) -> None:
-    kind = type(value)
+    kind: type = type(value)
     if kind is int:
         put(_integer(value))
     elif kind is str:
