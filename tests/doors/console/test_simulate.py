@@ -122,7 +122,7 @@ async def test_a_sent_transaction_runs_again_by_its_hash_or_a_link(
                 f'name="to" maxlength="42" autocomplete="off" spellcheck="false" value="{to}"' in page.lower()
             )
         _, page, _ = await house.get(f"/simulate?tx={tx}")
-        assert 'value="1000000000000000"' in page
+        assert 'value="0.001"' in page
         status, page, _ = await house.post("/simulate", {"calls": "0x" + "ab" * 32})
         assert (status, "does not know this transaction" in page) == (404, True)
 

@@ -75,3 +75,27 @@ def test_a_wallets_own_limits_reach_the_run() -> None:
 def test_what_cannot_run_as_it_was_pasted_is_refused(pasted: object, said: str) -> None:
     with pytest.raises(CallerFault, match=said):
         read(pasted)
+
+
+@pytest.mark.parametrize(
+    ("eth", "wei"),
+    [
+        ("0.1", 10**17),
+        (" 2 ", 2 * 10**18),
+        ("0,5", 5 * 10**17),
+        ("", 0),
+        ("0", 0),
+        ("0.000000000000000001", 1),
+    ],
+)
+def test_the_fields_value_is_in_eth(eth: str, wei: int) -> None:
+    params = read_calls({"from": WALLET, "to": TOKEN, "eth": eth})
+    read = read_params(SIMULATE, params, chain_id=4663)
+    assert isinstance(read, SimulateParams)
+    assert read.own_calls() == (Call(Address(TOKEN), "0x", wei),)
+
+
+@pytest.mark.parametrize("eth", ["1e18", "-1", "0x10", "one", "0.0000000000000000001", "9" * 78])
+def test_a_value_that_is_no_number_of_eth_is_told(eth: str) -> None:
+    with pytest.raises(CallerFault, match="number of ETH"):
+        read_calls({"from": WALLET, "to": TOKEN, "eth": eth})

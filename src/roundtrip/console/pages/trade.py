@@ -18,13 +18,14 @@ from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.pasted import find_only_word
-from roundtrip.domain.base.types import WEI_PER_ETH
+from roundtrip.domain.base.types import WEI_PER_ETH, plain_decimal
 from roundtrip.domain.verdicts.risks import find_insider_warning
 from roundtrip.domain.verdicts.words import level_word, simulation_word
 from roundtrip.services.lookup.call_tree import CallTree, SimulatedCall, SimulatedCallsParams, simulated_calls
 from roundtrip.services.lookup.explain import ExplainParams
 from roundtrip.services.lookup.sent_call import read_sent_call
 from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, PrepareSellParams
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
@@ -177,7 +178,7 @@ def _verify(visit: Visit, trade: bytes, form: TradeForm) -> "verify.Report | Non
 
 async def show_simulate(visit: Visit) -> Response:
     """GET /simulate: the form, filled from the address where that names calls, or a sent transaction."""
-    form: Mapping[str, str] = visit.query
+    form = _in_eth(visit.query)
     try:
         form = await _fill_in(visit, form, find_hash(visit.query.get("tx", "")))
     except RoundtripError as fault:
@@ -187,7 +188,7 @@ async def show_simulate(visit: Visit) -> Response:
 
 async def simulate(visit: Visit) -> Response:
     """POST /simulate: what the calls would do."""
-    form: Mapping[str, str] = visit.form
+    form = _in_eth(visit.form)
     try:
         form = await _fill_in(visit, form, find_hash(form.get("calls", "")))
         params = read_calls(form)
@@ -256,20 +257,49 @@ async def _fill_in(visit: Visit, form: Mapping[str, str], tx_hash: str | None) -
     fields = msgspec.convert(form, CallsForm)
     sender = fields.sender.strip() or call.sender
     filled = msgspec.structs.replace(
-        fields, sender=sender, to=call.to, data=call.data, value=call.value, calls=""
+        fields, sender=sender, to=call.to, data=call.data, eth=_eth_of(int(call.value)), calls=""
     )
     return cast(Mapping[str, str], msgspec.to_builtins(filled))
 
 
+def _in_eth(form: Mapping[str, str]) -> Mapping[str, str]:
+    """The form; a ``value`` in wei, as links and requests have it, becomes its ``eth``."""
+    value = form.get("value", "").strip()
+    if form.get("eth") or not _WEI.fullmatch(value):
+        return form
+    return {**form, "eth": _eth_of(int(value, 16 if value.startswith("0x") else 10))}
+
+
+_WEI = re.compile("[0-9]{1,78}|0x[0-9a-fA-F]{1,64}")
+
+
+def _eth_of(wei: int) -> str:
+    return plain_decimal(wei, ETH_DECIMALS) if wei else ""
+
+
 class CallsForm(msgspec.Struct):
-    """The fields of the form: one call, or a list of ``calls`` as JSON."""
+    """The fields of the form: one call, or a list of ``calls`` as JSON. ``eth``: what goes with the call, in
+    eth."""
 
     sender: str = msgspec.field(default="", name="from")
     fund: str = ""
     to: str = ""
     data: str = ""
-    value: str = ""
+    eth: str = ""
     calls: str = ""
+
+    def value_wei(self) -> str:
+        """What goes with the call, in wei; empty for nothing. Raises CallerFault (bad_input)."""
+        eth = self.eth.strip().replace(",", ".")
+        if not eth.strip("0."):
+            return ""
+        try:
+            return str(parse_amount(eth, ETH_DECIMALS, "ETH"))
+        except CallerFault:
+            raise CallerFault("bad_input", _ETH_SHAPE) from None
+
+
+_ETH_SHAPE = "The value must be a number of ETH with at most 18 decimals, such as 0.1, or empty for none."
 
 
 def read_calls(form: Mapping[str, str]) -> dict[str, object]:
@@ -282,7 +312,7 @@ def read_calls(form: Mapping[str, str]) -> dict[str, object]:
     if _CALLDATA.fullmatch(pasted):
         fields, pasted = msgspec.structs.replace(fields, data=pasted), ""
     if not pasted:
-        one_call = {"to": fields.to.strip(), "data": fields.data.strip(), "value": fields.value.strip()}
+        one_call = {"to": fields.to.strip(), "data": fields.data.strip(), "value": fields.value_wei()}
         return fixed | {name: text for name, text in one_call.items() if text}
     try:
         read = msgspec.json.decode(pasted)
