@@ -25,7 +25,9 @@ async def checked(
     """One check that was made then; each deletes a few."""
     kept = KeptEvidence(at, 100, "p", "ok", "ok", f"evidence of {at}".encode())
     new = None if proof is None else store.NewProof(b"{}", [proof])
-    return await store.keep(connection, token, kept, new, limits)
+    row_id = await store.keep(connection, token, kept, new)
+    await store.prune_proofs(connection, row_id, at, limits)
+    return row_id
 
 
 async def count(connection: Connection) -> int:

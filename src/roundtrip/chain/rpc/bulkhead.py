@@ -268,7 +268,8 @@ def _own_requests() -> ServiceFull:
 @dataclass(slots=True)
 class BoundedNode:
     """The node as one request of ``caller`` may use it: a batch that runs contracts' code takes a place of
-    the lane, and all such batches together take at most ``left_s``.
+    the lane, and all such batches together take at most ``left_s``. Batches of a check that overlap share a
+    place, and their time counts once.
 
     A simulation that gets no answer in time raises SimulationTooLong where the node still answers a plain
     request, NodeTimeout where it does not.
@@ -280,6 +281,10 @@ class BoundedNode:
     caller: str
     left_s: float
     token: str | None = None
+    _entering: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _place: contextlib.AbstractAsyncContextManager[float] | None = field(default=None, init=False)
+    _inside: int = field(default=0, init=False)
+    _began_s: float = field(default=0.0, init=False)
 
     @staticmethod
     def of(node: RpcNode, bulkhead: Bulkhead, lane: Lane, caller: str, token: str | None) -> "BoundedNode":
@@ -342,15 +347,39 @@ class BoundedNode:
         """A place, for as long as the request has time left. Raises NodeTimeout at its end."""
         if self.left_s <= 0:
             raise NodeTimeout
-        async with self.bulkhead.place(self.lane, self.caller, self.token):
-            started_s = time.monotonic()
+        async with self._share_place() if self.lane == "checks" else self._take_place() as began_s:
             try:
-                async with asyncio.timeout(self.left_s):
+                async with asyncio.timeout(self.left_s - (time.monotonic() - began_s)):
                     yield
             except TimeoutError:
                 raise NodeTimeout from None
+
+    @contextlib.asynccontextmanager
+    async def _take_place(self) -> AsyncIterator[float]:
+        """A place of its own, and since when."""
+        async with self.bulkhead.place(self.lane, self.caller, self.token):
+            began_s = time.monotonic()
+            try:
+                yield began_s
             finally:
-                self.left_s -= time.monotonic() - started_s
+                self.left_s -= time.monotonic() - began_s
+
+    @contextlib.asynccontextmanager
+    async def _share_place(self) -> AsyncIterator[float]:
+        """The place that the first of overlapping batches takes, and the last one leaves; and since when."""
+        async with self._entering:
+            if self._place is None:
+                place = self._take_place()
+                self._began_s = await place.__aenter__()
+                self._place = place
+            self._inside += 1
+        try:
+            yield self._began_s
+        finally:
+            self._inside -= 1
+            if not self._inside and self._place is not None:
+                held, self._place = self._place, None
+                await held.__aexit__(None, None, None)
 
     def _note_gas(self, answers: Sequence[Answer]) -> None:
         """Moves the request to the lane ``dear`` where a simulation used very much gas."""

@@ -69,12 +69,12 @@ def _encode_simulations(calls: Sequence[RpcCall]) -> list[RpcCall]:
 
 async def _pack(groups: Sequence[Sequence[RpcCall]]) -> bytes:
     """Packs a trip, once its requests are on their way."""
-    for _ in range(_TURNS_TO_SEND):
+    for _ in range(TURNS_TO_SEND):
         await asyncio.sleep(0)
     return await asyncio.to_thread(pack, groups)
 
 
-_TURNS_TO_SEND = 3
+TURNS_TO_SEND = 3
 """Turns of the event loop that it takes to send several batches at once."""
 
 

@@ -212,13 +212,18 @@ async def _store(
     is_one = not recalled and not isinstance(holder_sells, HolderSells)
     try:
         async with ctx.pool.acquire(timeout=_STORE_S) as connection:
+            scam_marks = await public_names.scams(connection, _owner_and_deployer(evidence))
             async with nullcontext() if is_one else connection.transaction():
                 proof = evidence_store.NewProof(inputs_json, trips)
-                await evidence_store.keep(connection, evidence.token, stored, proof)
+                row_id = await evidence_store.keep(connection, evidence.token, stored, proof)
                 await keep_recalled(connection, evidence.token, recalled, now_s, ctx.policy)
                 if isinstance(holder_sells, HolderSells):
                     await keep_caught(connection, evidence.token, holder_sells, now_s, ctx.policy)
-            return await public_names.scams(connection, _owner_and_deployer(evidence))
+            try:
+                await evidence_store.prune_proofs(connection, row_id, stored.checked_at)
+            except DATABASE_FAULTS as error:
+                log.warning("old proofs could not be deleted", error=repr(error))
+            return scam_marks
     except DATABASE_FAULTS as error:
         log.warning("evidence could not be kept", error=repr(error))
         raise ServiceFull(

@@ -38,7 +38,7 @@ from roundtrip.domain.check.proof_input import NOTHING, IndexInputs
 from roundtrip.domain.check.refusals import POOL_GAVE_NOTHING
 from roundtrip.domain.check.venue_reading import is_filled
 from roundtrip.services.runtime.check_context import CheckContext
-from roundtrip.services.support.cancel_on_error import at_once, started
+from roundtrip.services.support.cancel_on_error import at_once, start_early
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.multicall import plan_reads, read_answers
 
@@ -225,7 +225,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> Bu
     trials += [trial for place in places if place.venue.rival_hook() for trial in _side_trials(place)]
     plans = {trial: _buy_plan(run, trial) for trial in trials}
     sendable = {trial: (trial.place, plan) for trial, plan in plans.items() if isinstance(plan, Plan)}
-    async with started(run.ask(_reads(run, places, facts_plan), sendable)) as asking:
+    async with start_early(run.ask(_reads(run, places, facts_plan), sendable)) as asking:
         crowds = _draw_crowds(run, places)
         answers, sent = await asking
     results = {trial: plan for trial, plan in plans.items() if isinstance(plan, Missing)} | sent

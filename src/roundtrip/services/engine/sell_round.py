@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import AnyLaunch, CrowdWallet, Missing, Probe, RefusedCall, VenueEvidence
 from roundtrip.domain.check.venue_code import tie_order
-from roundtrip.services.support.cancel_on_error import started
+from roundtrip.services.support.cancel_on_error import start_early
 
 from .buy_round import BuyRoundResult
 from .crowd import CrowdPart, most_parts, pool_gas
@@ -44,10 +44,10 @@ async def run_sell_round(bought: BuyRoundResult, meter: Meter, *, whole: bool = 
     few = () if whole or run.crowd_seed is None else ranked[run.means.policy.most_crowded :]
     groups = _plan_sells(run, trials, ranked)
     own, others = Meter(), Meter()
-    async with started(send_groups(replace(run, meter=own), trials, groups)) as selling:
+    async with start_early(send_groups(replace(run, meter=own), trials, groups)) as selling:
         crowds = _choose_crowds(run, trials, launch, few)
         plans = _plan_crowds(run, trials, crowds)
-        async with started(send_groups(replace(run, meter=others), trials, plans)) as crowding:
+        async with start_early(send_groups(replace(run, meter=others), trials, plans)) as crowding:
             results = await selling | await crowding
     meter.add(own, others)
     first = SellRoundResult(run, trials, crowds, results, few)

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from roundtrip.chain.rpc.recorder import TURNS_TO_SEND
+
 T = TypeVar("T")
 
 
@@ -21,7 +23,7 @@ async def at_once(*waits: Coroutine[Any, Any, Any]) -> list[Any]:
 
 
 @asynccontextmanager
-async def started(wait: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+async def start_early(wait: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
     """A task whose requests are on their way: what the caller computes now takes no time of their answer. It
     is cancelled where the caller leaves before it is done."""
     task = asyncio.create_task(wait)
@@ -32,7 +34,3 @@ async def started(wait: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-TURNS_TO_SEND = 3
-"""Turns of the event loop that it takes to send several batches at once."""

@@ -145,15 +145,10 @@ SELECT id FROM evidence
 
 
 async def keep(
-    connection: Connection,
-    token: Address,
-    evidence: KeptEvidence,
-    proof: NewProof | None = None,
-    limits: ProofLimits = PROOF_LIMITS,
+    connection: Connection, token: Address, evidence: KeptEvidence, proof: NewProof | None = None
 ) -> int:
-    """Inserts one document and its proof, by one statement. Returns the document's id. Now and then deletes
-    some other proofs."""
-    row_id = await fetch_value(
+    """Inserts one document and its proof, by one statement. Returns the document's id."""
+    return await fetch_value(
         connection,
         int,
         _KEEP,
@@ -172,16 +167,22 @@ async def keep(
         None if proof is None else proof.began,
         None if proof is None else proof.trips,
     )
-    if proof is not None and row_id % limits.pruned_every == 0:
-        await connection.execute(
-            "DELETE FROM facts.proof WHERE evidence_id IN (SELECT evidence_id FROM (SELECT evidence_id,"
-            " made_at FROM facts.proof ORDER BY evidence_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS oldest"
-            " WHERE made_at < $2 OR evidence_id <= $3)",
-            limits.pruned_at_once,
-            evidence.checked_at - PROOF_KEPT,
-            row_id - limits.kept,
-        )
-    return row_id
+
+
+async def prune_proofs(
+    connection: Connection, row_id: int, now: datetime, limits: ProofLimits = PROOF_LIMITS
+) -> None:
+    """Deletes some proofs that are too old or too many, after every ``pruned_every``-th insert."""
+    if row_id % limits.pruned_every:
+        return
+    await connection.execute(
+        "DELETE FROM facts.proof WHERE evidence_id IN (SELECT evidence_id FROM (SELECT evidence_id, made_at"
+        " FROM facts.proof ORDER BY evidence_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS oldest"
+        " WHERE made_at < $2 OR evidence_id <= $3)",
+        limits.pruned_at_once,
+        now - PROOF_KEPT,
+        row_id - limits.kept,
+    )
 
 
 async def latest_proof(connection: Connection, token: Address, now: datetime) -> KeptProof | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, LaneLimits, limits
+from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, Lane, LaneLimits, limits
 from roundtrip.chain.rpc.client import CodeFault, Meter, NodeTimeout, RpcCall, RpcError, SimulationTooLong
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from support.clocks import Clock
@@ -291,6 +292,60 @@ async def test_the_time_of_one_request_is_bounded() -> None:
     with pytest.raises(SimulationTooLong):
         await node.batch(SIMULATION)
     assert isinstance((await node.batches([SIMULATION], Meter()))[0], SimulationTooLong)
+
+
+@dataclass
+class SlowNode(ScriptedNode):
+    """Answers a simulation when the test lets it."""
+
+    answered: list[asyncio.Event] = field(default_factory=list)
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[msgspec.Raw | RpcError]:
+        self.answered.append(asyncio.Event())
+        await self.answered[-1].wait()
+        return [self.answer] * len(calls)
+
+
+@pytest.mark.parametrize(("lane", "at_once"), [("checks", 2), ("calls", 1)])
+async def test_batches_of_one_check_that_overlap_share_a_place(lane: Lane, at_once: int) -> None:
+    """Of calls that a caller wrote each waits for its turn."""
+    places, node = bulkhead(Clock(), places=1), SlowNode()
+    one = BoundedNode(node, places, lane, "someone", 5.0)
+    first = asyncio.create_task(one.batch(SIMULATION))
+    await turns()
+    second = asyncio.create_task(one.batches([SIMULATION], Meter()))
+    await turns()
+    assert len(node.answered) == at_once
+    node.answered[0].set()
+    await first
+    other = asyncio.create_task(BoundedNode(node, places, lane, "other", 5.0).batch(SIMULATION))
+    await turns()
+    assert len(node.answered) == 2, "the place is held until the last of them ends"
+    node.answered[1].set()
+    await second
+    await turns()
+    node.answered[2].set()
+    await other
+
+
+async def test_the_time_of_batches_that_overlap_counts_once() -> None:
+    node = SlowNode()
+    one = BoundedNode(node, bulkhead(Clock()), "checks", "someone", 5.0)
+    both = [asyncio.create_task(one.batch(SIMULATION)) for _ in range(2)]
+    began_s = time.monotonic()
+    await turns()
+    while time.monotonic() < began_s + 0.05:
+        pass
+    for answered in node.answered:
+        answered.set()
+    await asyncio.gather(*both)
+    assert 0.05 <= 5.0 - one.left_s <= time.monotonic() - began_s
 
 
 async def test_what_runs_no_code_waits_for_no_place() -> None:
