@@ -1,6 +1,7 @@
 """What is compressed, for whom, and what never is."""
 
 import gzip
+import zlib
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -65,9 +66,17 @@ async def test_what_a_session_saw_is_not_compressed(house: ConsoleHouse, raw: ai
 
 
 async def test_a_stream_is_not_held_back(house: ConsoleHouse, raw: aiohttp.ClientSession) -> None:
-    async with raw.get(house.url + "/boards/newest_verdicts/live", headers={ACCEPTS: "gzip"}) as response:
+    """Its first bytes can be read before its end, in either form."""
+    url = house.url + "/boards/newest_verdicts/live"
+    async with raw.get(url, headers={ACCEPTS: "identity"}) as response:
         assert "content-encoding" not in response.headers
         assert (await response.content.readline()).startswith(b"retry: ")
+    async with raw.get(url, headers={ACCEPTS: "gzip"}) as response:
+        assert response.headers["content-encoding"] == "gzip"
+        unpacked, unpack = b"", zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        while b"\n" not in unpacked:
+            unpacked += unpack.decompress(await response.content.readany())
+        assert unpacked.startswith(b"retry: ")
 
 
 async def test_a_picture_is_known_again_in_either_form(

@@ -157,7 +157,8 @@ def test_each_try_keeps_one_difference() -> None:
     assert (plain.tip_wei, plain.approves_all, plain.weth_wei, plain.usdg_raw) == (0, False, 0, 0)
     assert (actual["as drawn"].seller.wallet, actual["as drawn"].attempts) == (
         drawn_wallet,
-        (Attempt(104, held // 2),),
+        # Its second buy came a second after its first.
+        (Attempt(105, held // 2),),
     )
     usual = replace(
         drawn_wallet,

@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+from msgspec import structs
+
 from roundtrip.console.support.render import Templates
 from roundtrip.services.holder_record.findings import HolderRecord
 from roundtrip.services.holders.growth import present_growth
@@ -13,8 +15,11 @@ from unit.domain.holding import AT_S, DEPLOYER, launch
 from unit.services.holding import SUPPLY_RAW, A, B, gathered, the_told
 
 
-def shown(record: HolderRecord) -> str:
+def shown(record: HolderRecord, wallets: int | None = None) -> str:
+    """The page; as if so many wallets held the token."""
     held, launched, grown = present(record), present_launch_bundle(record), present_growth(record)
+    if wallets is not None and held.holders is not None:
+        held = structs.replace(held, holders=structs.replace(held.holders, count=wallets))
     return Templates({}).render(
         "holders_piece.html", held=held, launched=launched, grown=grown, graphs=[], ties=None, lines={},
         large_buy=" ".join(large_buy_text(record)),
@@ -28,7 +33,7 @@ def words(page: str) -> str:
 def test_every_wallet_of_the_deployers_purse_is_tagged_and_he_is_counted_once() -> None:
     known = the_told()
     paid = {one: replace(known.wallets[A], funded_s=AT_S) for one in (A, DEPLOYER)}
-    page = shown(gathered(inputs=replace(known, wallets={**known.wallets, **paid})))
+    page = shown(gathered(inputs=replace(known, wallets={**known.wallets, **paid})), wallets=5)
     assert page.count(">deployer’s purse<") == 2
     text = words(page)
     assert "Deployer’s purse (4 wallets, itself included) 3.90 %" in text
@@ -48,9 +53,16 @@ def test_a_column_of_nothing_is_left_out_and_a_partial_answer_says_so_first() ->
 
 
 def test_a_small_share_has_no_colour_of_danger() -> None:
-    page = shown(gathered())
+    page = shown(gathered(), wallets=5)
     assert "ten biggest 13.90\xa0%" in page
     assert "s-danger" not in page.split('<ul class="legend">')[0]
+
+
+def test_of_few_wallets_the_table_says_it_all() -> None:
+    page = shown(gathered(), wallets=4)
+    assert "Of the supply: ten biggest holders" not in page
+    assert "By purse" not in page
+    assert "Ten biggest wallets 13.90" in words(page)
 
 
 def test_a_large_buy_after_the_launch_is_told_of_and_not_as_the_launch() -> None:
