@@ -268,11 +268,14 @@ async def test_a_page_counts_as_a_view_and_beyond_them_comes_back_by_itself(inde
         assert (await house.get("/boards/moving_now"))[0] == 200
 
 
-async def test_a_piece_beyond_the_limit_is_an_error_that_keeps_what_is_there(indexed: Context) -> None:
+@pytest.mark.parametrize("path", ["/wallet/0x{:040x}/linked", "/transaction/0x{:064x}/calls"])
+async def test_a_piece_beyond_the_limit_is_an_error_that_keeps_what_is_there(
+    indexed: Context, path: str
+) -> None:
     clock = Clock()
     async with house_of(random_context(indexed, clock), clock, FEW_VIEWS) as house:
         came = [
-            await house.get(f"/wallet/0x{number:040x}/linked", hx_request="true")
+            await house.get(path.format(number), hx_request="true")
             for number in range(2 * PIECES_PER_VIEW + 1)
         ]
     assert [status for status, _, _ in came] == [200] * (2 * PIECES_PER_VIEW) + [429]

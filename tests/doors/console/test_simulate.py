@@ -48,7 +48,7 @@ class WithoutTracer:
     """A node that serves no tracer, as many."""
 
     def __init__(self, node: RpcNode) -> None:
-        self._node = node
+        self._node, self.gas = node, list[int]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._node, name)
@@ -57,6 +57,7 @@ class WithoutTracer:
         self, calls: Sequence[RpcCall], *more: Any, **named: Any
     ) -> Sequence[msgspec.Raw | RpcError]:
         if any(call.method.startswith("debug_") for call in calls):
+            self.gas += [int(cast(dict[str, str], call.params[0])["gas"], 16) for call in calls]
             return [RpcError(code=-32601, message="the method does not exist") for _ in calls]
         return await self._node.batch(calls, *more, **named)
 
@@ -74,19 +75,23 @@ async def test_it_tells_who_calls_whom_with_names_and_what_each_call_moves(
     send = "0xa9059cbb" + STRANGER[2:].rjust(64, "0") + hex(5 * 10**18)[2:].rjust(64, "0")
     wrap = {"to": built.contracts["weth"], "value": hex(10**15), "data": "0xd0e30db0"}
     calls = [{"to": token, "data": send}, wrap, {"to": router, "data": _EMPTY_SWAP}]
-    found = []
-    for node in (indexed.node, cast(RpcNode, WithoutTracer(indexed.node))):
+    found, without = [], WithoutTracer(indexed.node)
+    for node in (indexed.node, cast(RpcNode, without)):
         ctx = replace(random_context(indexed, Clock()), node=node)
         async with house_of(ctx, Clock()) as house:
             for pasted in (calls[:1], calls):
                 _, page, _ = await house.post("/simulate", {"from": holder, "calls": json.dumps(pasted)})
                 found.append(_tree(page))
     traced, several, untraced, _ = found
-    assert "your wallet → PLAIN transfer 5 PLAIN : your wallet → 0xdddd…dddd" in traced
+    named = f"PLAIN {token[:6]}…{token[-4:]}".lower().replace("plain", "PLAIN")
+    assert f"your wallet → {named} transfer 5 {named} : your wallet → 0xdddd…dddd" in traced
     assert "As the node tells it. Calls that only read" in traced
     assert "→ weth deposit with 0.001 ETH" in several
     assert "the Universal Router execute V4 swap" in several
     assert "of a later call only what its own data names" in several
+    # The most that the simulation gives a call.
+    policy = indexed.policy
+    assert without.gas == [policy.buy_gas_limit, policy.trade_gas_budget // 3]
     assert "your wallet → 0x36b5…10ab transfer Only what the calldata itself names" in untraced
 
 

@@ -104,6 +104,10 @@ class NodeAnswerTooLarge(CodeFault):
     """The answer exceeds the size that this service reads: some contract returns very much data."""
 
 
+class NodeAnswerTooDeep(NodeAnswerTooLarge):
+    """The answer is nested too deeply to be read: a trace of calls inside each other."""
+
+
 class SimulationTooLong(CodeFault):
     """A simulation used up its time while the node answered other requests."""
 
@@ -434,10 +438,16 @@ _READ_BYTES = 16_384
 """So much of an answer that is not JSON-RPC is read for the node's words."""
 
 
+_NESTED_METHODS = frozenset({"debug_traceCall", "debug_traceTransaction"})
+"""Methods whose answers are nested as deeply as contracts nest their calls."""
+
+
 def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[Answer]:
     try:
         answers = msgspec.json.decode(raw, type=list[_RpcAnswer])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        if isinstance(error, RecursionError) and any(call.method in _NESTED_METHODS for call in calls):
+            raise NodeAnswerTooDeep("the node's answer is nested too deeply to read") from error
         raise NodeFault("the node's answer is not a batch") from error
     sorted_answers: list[Answer] = [NO_ANSWER] * len(calls)
     seen: set[int] = set()

@@ -1,48 +1,69 @@
 """The calls inside a call, as a node's call tracer tells them. Many nodes serve none. The node is not
 trusted: what it says here is shown, and decides nothing."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
-from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.client import (
+    Meter,
+    NodeAnswerTooDeep,
+    NodeAnswerTooLarge,
+    RpcCall,
+    RpcError,
+    RpcNode,
+)
 from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity
 from roundtrip.chain.rpc.node_logs import UnverifiedLog
 from roundtrip.chain.simulate.revert_reason import reason_in
 from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.names import reason
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.venues.base import Call, Log
+from roundtrip.venues import erc20
+from roundtrip.venues.base import Call
 
-MAX_FRAMES, MAX_DEPTH = 150, 24
-"""The most calls of one trace, and the most inside each other, that are kept."""
+MAX_FRAMES, MAX_DEPTH, MAX_MOVES = 150, 24, 200
+"""The most calls of one trace, the most inside each other, and the most tokens' movements, that are kept."""
+MAX_TRACE_BYTES = 4 * 2**20
+"""A longer answer is not read: decoding it holds all that this process does."""
 _TRACER: Mapping[str, object] = {"tracer": "callTracer", "tracerConfig": {"withLog": True}, "timeout": "3s"}
 _HEAD = 4
-_MAX_LOGS = 40
 _PLENTY_WEI = 2**96
+
+Untold = Literal["not_told", "too_deep", "too_large"]
+"""Why there is no trace: the node does not tell, or not in a known form; its calls are nested too deeply to
+be read; its answer is too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
     """One call. ``kind``: as the tracer names it, such as CALL or DELEGATECALL. ``head``: the function's
-    selector, or less. ``reason``: why it failed, cleaned; None: it did not."""
+    selector, or less. ``reason``: why it failed, cleaned; None: it did not. ``is_undone``: it ran inside one
+    that failed, so that nothing of it stays. ``moves``: what tokens reported, in order; empty where nothing
+    of it stays."""
 
     kind: str
     to: Address | None
     value_wei: int
     head: bytes
     reason: str | None
-    logs: tuple[Log, ...]
+    is_undone: bool
+    moves: tuple[Transferred, ...]
     calls: tuple["TracedCall", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CallTrace:
-    """``left_out``: how many calls inside are not in the tree: those that only read are never counted."""
+    """``left_out``: how many calls inside are not in the tree, with those inside them: those that only read
+    are never counted. ``moves_left_out``: how many movements of tokens are not."""
 
     root: TracedCall
     left_out: int
+    moves_left_out: int
 
 
 class _Frame(msgspec.Struct):
@@ -56,64 +77,110 @@ class _Frame(msgspec.Struct):
     calls: list["_Frame"] = []
 
 
-async def trace_transaction(node: RpcNode, tx_hash: TxHash, meter: Meter) -> CallTrace | None:
-    """The calls of a transaction in a block; None: the node does not tell."""
+async def trace_transaction(node: RpcNode, tx_hash: TxHash, meter: Meter) -> CallTrace | Untold:
+    """The calls of a transaction in a block."""
     return await _trace(node, RpcCall("debug_traceTransaction", [tx_hash, _TRACER]), meter)
 
 
 async def trace_call(
-    node: RpcNode, sender: Address, call: Call, block: int, has_plenty: bool, meter: Meter
-) -> CallTrace | None:
-    """The calls of one call on the state after ``block``. ``has_plenty``: its sender has plenty of eth. None:
-    the node does not tell."""
-    sent = {"from": sender, "to": call.to, "data": call.data, "value": hex(call.value_wei)}
+    node: RpcNode, sender: Address, call: Call, gas: int, block: int, has_plenty: bool, meter: Meter
+) -> CallTrace | Untold:
+    """The calls of one call with the limit ``gas`` on the state after ``block``. ``has_plenty``: its sender
+    has plenty of eth."""
+    sent = {"from": sender, "to": call.to, "data": call.data, "value": hex(call.value_wei), "gas": hex(gas)}
     overrides = {sender: {"balance": hex(_PLENTY_WEI)}} if has_plenty else {}
     options = {**_TRACER, "stateOverrides": overrides}
     return await _trace(node, RpcCall("debug_traceCall", [sent, hex(block), options]), meter)
 
 
-async def _trace(node: RpcNode, request: RpcCall, meter: Meter) -> CallTrace | None:
+async def _trace(node: RpcNode, request: RpcCall, meter: Meter) -> CallTrace | Untold:
     try:
         (answer,) = await node.batch([request], meter)
+    except NodeAnswerTooDeep:
+        return "too_deep"
+    except NodeAnswerTooLarge:
+        return "too_large"
     except NodeFault:
-        return None
-    return None if isinstance(answer, RpcError) else read_trace(answer)
+        return "not_told"
+    if isinstance(answer, RpcError):
+        return "not_told"
+    # A large answer takes long: a thread keeps the event loop free.
+    return await asyncio.to_thread(read_trace, answer)
 
 
-def read_trace(answer: bytes | msgspec.Raw) -> CallTrace | None:
-    """The tree in a tracer's answer; None: it has another form, or is nested too deeply to be read."""
+def read_trace(answer: bytes | msgspec.Raw) -> CallTrace | Untold:
+    """The tree in a tracer's answer."""
+    if len(answer) > MAX_TRACE_BYTES:
+        return "too_large"
     try:
         frame, kept = msgspec.json.decode(answer, type=_Frame), _Kept()
-        return CallTrace(kept.read(frame, 0), kept.left_out)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
+        return CallTrace(kept.read(frame, 0, is_undone=False), kept.left_out, kept.moves_left_out)
+    except RecursionError:
+        return "too_deep"
+    except (msgspec.DecodeError, ValueError):
+        return "not_told"
 
 
 @dataclass(slots=True)
 class _Kept:
     frames: int = 0
     left_out: int = 0
+    moves: int = 0
+    moves_left_out: int = 0
 
-    def read(self, frame: _Frame, depth: int) -> TracedCall:
+    def read(self, frame: _Frame, depth: int, is_undone: bool) -> TracedCall:
         self.frames += 1
+        is_lost = is_undone or frame.error is not None
+        moves = () if is_lost else tuple(self._keep_moves(frame))
         inner = []
-        for one in frame.calls:
-            # What only reads moves nothing, however much it calls.
-            if one.type == "STATICCALL":
-                continue
+        for one in _changing(frame):
             if self.frames >= MAX_FRAMES or depth >= MAX_DEPTH:
-                self.left_out += 1
-                continue
-            inner.append(self.read(one, depth + 1))
+                self._leave_out(one, is_lost)
+            else:
+                inner.append(self.read(one, depth + 1, is_lost))
         return TracedCall(
             kind=frame.type.upper()[:16],
             to=None if frame.to is None else Address(frame.to.lower()),
             value_wei=int(frame.value or "0x0", 16),
             head=bytes.fromhex(frame.input[2 : 2 + 2 * _HEAD]),
             reason=_read_reason(frame),
-            logs=tuple(log.decode() for log in frame.logs[:_MAX_LOGS]),
+            is_undone=is_undone,
+            moves=moves,
             calls=tuple(inner),
         )
+
+    def _keep_moves(self, frame: _Frame) -> Iterator[Transferred]:
+        for moved in _moves(frame):
+            if self.moves < MAX_MOVES:
+                self.moves += 1
+                yield moved
+            else:
+                self.moves_left_out += 1
+
+    def _leave_out(self, frame: _Frame, is_undone: bool) -> None:
+        """Counts the call, those inside it, and what they move, however deep: without recursion."""
+        waiting = [(frame, is_undone)]
+        while waiting:
+            one, is_lost = waiting.pop()
+            is_lost = is_lost or one.error is not None
+            self.left_out += 1
+            self.moves_left_out += 0 if is_lost else sum(1 for _ in _moves(one))
+            waiting += [(inner, is_lost) for inner in _changing(one)]
+
+
+def _changing(frame: _Frame) -> Iterator[_Frame]:
+    """The calls inside but for those that only read: these move nothing, however much they call."""
+    return (one for one in frame.calls if one.type != "STATICCALL")
+
+
+def _moves(frame: _Frame) -> Iterator[Transferred]:
+    """The transfers among its logs; other events have as many topics. Raises ValueError for a malformed
+    one."""
+    for log in frame.logs:
+        if log.topics and log.topics[0].lower() == erc20.TRANSFER_TOPIC:
+            moved = erc20.decode_transfer(log.decode())
+            if moved is not None:
+                yield moved
 
 
 def _read_reason(frame: _Frame) -> str | None:

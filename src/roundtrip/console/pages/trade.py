@@ -43,8 +43,9 @@ _SENT_CALL = page_operation(
     read_sent_call, shared_by=lambda params: params.hash.lower(), lane="checks", bad_params="bad_address",
     errors=("not_found", "upstream", "busy"),
 )  # fmt: skip
-_CALLS = page_operation(
-    simulated_calls, counts="never", lane="checks", bad_params="bad_input", errors=("upstream", "busy")
+# Part of a simulation, which is counted.
+CALLS = page_operation(
+    simulated_calls, counts="never", lane="calls", bad_params="bad_input", errors=("upstream", "busy")
 )
 _HASH_LENGTH = 66
 _SIMULATE = find_operation("simulate_transaction", SimulateParams, Simulation)
@@ -221,7 +222,7 @@ async def _read_tree(visit: Visit, params: dict[str, object], answer: Simulation
     try:
         own = [msgspec.convert(one, _WrittenCall).as_simulated() for one in written]
         asked = SimulatedCallsParams(answer.sender, own, answer.block, bool(params.get("fund")))
-        return await visit.ask(_CALLS, asked)
+        return await visit.ask(CALLS, asked)
     except (RoundtripError, msgspec.ValidationError, ValueError):
         return None
 

@@ -26,8 +26,8 @@ _PAGE = page_variant(find_operation("wallet_history", WalletParams, WalletHistor
 _TRANSACTION = page_variant(
     find_operation("explain_transaction", ExplainParams, Explanation), transaction_page
 )
-_CALLS = page_operation(
-    transaction_calls, counts="never", shared_by=lambda params: params.hash.lower(), lane="checks",
+CALLS = page_operation(
+    transaction_calls, shared_by=lambda params: params.hash.lower(), lane="checks",
     bad_params="bad_address", errors=("not_found", "upstream", "busy"),
 )  # fmt: skip
 _LINKED = find_operation("linked_wallets", WalletParams, LinkedWallets)
@@ -255,6 +255,6 @@ async def show_transaction(visit: Visit) -> Response:
 
 async def show_calls(visit: Visit) -> Response:
     """GET /transaction/{hash}/calls: who calls whom in it, a piece of its page, or a page of its own."""
-    tree = await visit.ask(_CALLS, ExplainParams(visit.subject))
+    tree = await visit.ask(CALLS, ExplainParams(visit.subject))
     template = "calls_piece.html" if visit.is_piece() else "calls.html"
     return visit.show(template, hash=visit.subject, tree=tree, is_own=False)

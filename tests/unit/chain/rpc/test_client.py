@@ -11,6 +11,7 @@ from roundtrip.chain.rpc.client import (
     NULL,
     NULLABLE,
     Node,
+    NodeAnswerTooDeep,
     NodeAnswerTooLarge,
     NodeRefused,
     RpcCall,
@@ -134,6 +135,12 @@ async def test_an_answer_that_answers_nothing_is_the_nodes_fault(body: bytes) ->
 async def test_an_answer_that_is_nested_without_end_is_the_nodes_fault() -> None:
     with pytest.raises(NodeFault), interpreters_recursion_limit():
         await answers_to(b'[{"id":0,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}]")
+
+
+async def test_a_trace_that_is_nested_too_deeply_is_the_codes_fault() -> None:
+    body = b'[{"id":0,"result":' + b"[" * 2_000 + b"]" * 2_000 + b"}]"
+    with pytest.raises(NodeAnswerTooDeep), interpreters_recursion_limit():
+        await node(Session(body)).batch([RpcCall("debug_traceCall", [])])
 
 
 @pytest.mark.parametrize("status", [400, 429, 500, 503])
