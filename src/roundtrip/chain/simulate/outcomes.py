@@ -77,7 +77,7 @@ def read_buy(
     if paid <= 0 < received:
         # Routers are swept before, so it was the pool's hook that paid: that is no trade.
         return RefusedCall("buy", "the buy cost nothing, which no real trade does", results["buy"].gas_used)
-    later = _numbered(results, "held-")
+    later = _list_numbered(results, "held-")
     if received <= 0 and paid * 100 >= amount_raw * 99:
         return RefusedCall("arrive", NOTHING_ARRIVED, results["buy"].gas_used)
     approvals = [result.gas_used for label, result in results.items() if label.startswith("approve-")]
@@ -213,7 +213,7 @@ def read_exit(
     refused = _first_refused_call(results, (("transfer", "transfer"),))
     if refused is not None:
         return refused
-    sells = _numbered(results, "sell-")
+    sells = _list_numbered(results, "sell-")
     completed = [number for number, result in enumerate(sells) if result.ok]
     if not completed or start.sold_only_after_others(sells, completed[0]):
         approval = _first_refused_call(results, (("approve-0", "approve"),))
@@ -332,7 +332,7 @@ def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | Refu
 _Leg = Literal["fund", "buy", "approve", "transfer", "sell"]
 
 
-def _numbered(results: Results, name: str) -> list[StepResult]:
+def _list_numbered(results: Results, name: str) -> list[StepResult]:
     """The results of the steps whose label is this name and a number, in their order."""
     return [
         result

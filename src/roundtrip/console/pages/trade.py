@@ -21,7 +21,7 @@ from roundtrip.domain.base.pasted import find_only_word
 from roundtrip.domain.base.types import WEI_PER_ETH, plain_decimal
 from roundtrip.domain.verdicts.risks import find_insider_warning
 from roundtrip.domain.verdicts.words import level_word, simulation_word
-from roundtrip.services.lookup.call_tree import CallTree, SimulatedCall, SimulatedCallsParams, simulated_calls
+from roundtrip.services.lookup.call_tree import CallTree, SimulatedCallsParams, VisitorsCall, simulated_calls
 from roundtrip.services.lookup.explain import ExplainParams
 from roundtrip.services.lookup.sent_call import read_sent_call
 from roundtrip.services.support.cancel_on_error import at_once
@@ -235,10 +235,10 @@ class _WrittenCall(msgspec.Struct):
     input: str = ""
     value: str | int = "0"
 
-    def as_simulated(self) -> SimulatedCall:
+    def as_simulated(self) -> VisitorsCall:
         value = str(self.value)
         wei = int(value, 16 if value.startswith("0x") else 10)
-        return SimulatedCall(self.to, self.data or self.input or "0x", str(wei))
+        return VisitorsCall(self.to, self.data or self.input or "0x", str(wei))
 
 
 def find_hash(pasted: str) -> str | None:

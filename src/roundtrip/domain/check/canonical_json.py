@@ -57,7 +57,7 @@ def _write(value: Any, put: Callable[[str], None]) -> None:
             opened = ","
         put("[]" if opened == "[" else "]")
     else:
-        for before, name in _written(kind):
+        for before, name in _cut_object(kind):
             put(before)
             if name:
                 _write(getattr(value, name), put)
@@ -72,7 +72,7 @@ def _integer(value: int) -> str:
 
 
 @cache
-def _written(kind: type) -> tuple[tuple[str, str], ...]:
+def _cut_object(kind: type) -> tuple[tuple[str, str], ...]:
     """A class's object, cut where a field's value stands: the text before it, and the field's name; the name
     after the last one is empty. Raises TypeError for what is no part of evidence."""
     if not dataclasses.is_dataclass(kind):

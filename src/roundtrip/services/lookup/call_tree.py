@@ -79,7 +79,7 @@ class CallTree(msgspec.Struct, frozen=True):
     moves_left_out: int
 
 
-class SimulatedCall(msgspec.Struct, frozen=True):
+class VisitorsCall(msgspec.Struct, frozen=True):
     """A call of a wallet, as it was simulated."""
 
     to: str
@@ -91,7 +91,7 @@ class SimulatedCallsParams(msgspec.Struct, frozen=True):
     """A wallet's calls on the state after ``block``."""
 
     sender: str
-    calls: list[SimulatedCall]
+    calls: list[VisitorsCall]
     block: int
     fund: bool = False
 
