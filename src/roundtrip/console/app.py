@@ -19,7 +19,7 @@ from roundtrip.api.http.app import NotFoundPage
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.request.failure_log import TracedFailure
 from roundtrip.api.server.responses import WORTH_COMPRESSING_BYTES, accepts_gzip
-from roundtrip.console.pages.boards import board_events
+from roundtrip.console.pages.boards import BoardReader
 from roundtrip.console.support.doc_pages import DocPages
 from roundtrip.console.support.live_stream import MOST, LiveBoards
 from roundtrip.console.support.page_request import (
@@ -181,7 +181,7 @@ def console_routes(
     static = _read_static_files(libraries)
     secure = dispatch.ctx.public_url.startswith("https:")
     templates = Templates(static.paths)
-    live = LiveBoards(functools.partial(board_events, dispatch, templates))
+    live = LiveBoards(BoardReader(dispatch, templates).read_events)
     dispatch.ctx.measures.watch("streams", "open", live.count_streams)
     dispatch.ctx.measures.watch("streams", "most", lambda: MOST)
     pictures, doc_pages = Pictures(libraries), DocPages(documents)

@@ -29,6 +29,7 @@ from roundtrip.services.boards.moving_now import (
 from roundtrip.services.boards.newest_verdicts import NewestParams, newest_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.shown_verdict import SHARED_MS
 from roundtrip.store.boards.moving import put_insiders
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs
@@ -305,6 +306,23 @@ async def test_a_window_counts_what_was_traded_within_it(moved: Context) -> None
     assert found["24h"] == found["6h"] == found["1h"] == found["10m"]
     assert found["5m"].keys() == found["10m"].keys()
     assert all(makers <= buys + sells for buys, sells, makers, *_ in found["10m"].values())
+
+
+async def test_a_long_window_shows_verdicts_as_soon_as_the_usual_one(
+    moved: Context, rows: Connection
+) -> None:
+    day = MovingParams("24h")
+    before = await moving_page(moved, day)
+    assert before.ttl_ms == (await moving_page(moved, MovingParams())).ttl_ms == SHARED_MS
+    token = next(row.token.address for row in before.answer.rows if row.group != "danger")
+    now = datetime.fromtimestamp(moved.now_s(), UTC)
+    kept = evidence.KeptEvidence(now, 1, "p", "cannot_sell", "danger", b"")
+    await evidence.keep(rows, Address(token), kept)
+    (row,) = [row for row in (await moving_page(moved, day)).answer.rows if row.token.address == token]
+    assert (row.group, row.verdict and row.verdict.code) == ("danger", "cannot_sell")
+    # The board of new verdicts knows the same age.
+    newest = (await newest_verdicts(moved, NewestParams())).answer.rows[0]
+    assert (newest.token.address, newest.age_s) == (token, row.age_s)
 
 
 async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was_read(

@@ -8,8 +8,9 @@ import pytest
 
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.domain.market.moving import MoneyFlow
+from roundtrip.services.runtime.turnover_cache import TurnoverCache
 from roundtrip.store.boards import market_figures, moving
-from roundtrip.store.boards.market_figures import POINTS, SPANS_S, MarketDepth, PriceLine, Turnover
+from roundtrip.store.boards.market_figures import POINTS, SPANS_S, MarketDepth, PriceLine, WindowTurnover
 from roundtrip.store.server.rows import Connection
 from support.hex_columns import as_address
 from support.tables import append_blocks, begin_index
@@ -131,11 +132,94 @@ async def test_a_turnover_is_what_an_obvious_count_finds_and_says_where_it_is_cu
             ]
             buys, sells = ([wei for trade, wei in told if trade["buys"] == way] for way in (True, False))
             makers = len({trade["trader_id"] for trade, _ in told})
-            assert turned[flow.token_id] == Turnover(sum(buys), sum(sells), len(buys), len(sells), makers)
+            assert turned[flow.token_id] == WindowTurnover(
+                sum(buys), sum(sells), len(buys), len(sells), makers
+            )
             counted += len(told)
     assert counted
     cut = await market_figures.read_turnovers(index, flows, (now_s - ALL_S, now_s), NETWORK, 1)
     assert all(turnover.is_cut for turnover in cut.values())
+
+
+def opened(fee_pips: int, wei: int = 0) -> list[Any]:
+    """A v3 pool of ``LOW`` with this fee, and a buy of so much in it."""
+    at = v3_at(LOW, WETH, fee_pips)
+    amounts = (wei, -wei) if int(WETH, 16) < int(LOW, 16) else (-wei, wei)
+    swap = [v3_swap(at, *amounts, recipient=ALICE, sender=ALICE)] if wei else []
+    return [v3_opened(LOW, WETH, fee_pips), v3_priced(at, Q96), *swap]
+
+
+@pytest.mark.parametrize(("others", "is_traded_last", "is_cut"), [
+    (5, True, False), (5, False, True), (6, True, True), (4, False, False),
+])  # fmt: skip
+async def test_a_turnover_of_more_places_than_are_counted_says_so(
+    index: Connection, others: int, is_traded_last: bool, is_cut: bool
+) -> None:
+    """The five oldest places are counted, and that where most of the money goes in."""
+    chain, wei = Chain(), 10**15
+    fees = range(100, 100 * (others + 2), 100)
+    traded = fees[-1] if is_traded_last else fees[0]
+    for fee_pips in fees:
+        chain.block(sent(*opened(fee_pips, wei if fee_pips == traded else 0)))
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
+    now_s = chain.blocks[-1].ref.timestamp_s
+    flows = await flows_of(index, now_s)
+    (counted,) = (await market_figures.read_turnovers(index, flows, (now_s - ALL_S, now_s), NETWORK)).values()
+    assert (counted.buys, counted.is_cut) == (1, is_cut)
+    # Also where nothing was traded within the window.
+    later = now_s + 10, now_s + 20
+    (counted,) = (await market_figures.read_turnovers(index, flows, later, NETWORK)).values()
+    assert counted == WindowTurnover(is_cut=is_cut)
+
+
+async def test_a_turnover_is_counted_again_after_its_part_of_the_window(index: Connection) -> None:
+    chain, cache = Chain(), TurnoverCache()
+    chain.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 1000, 700)))
+    writer = await begin_index(index, chain.parent)
+    await append_blocks(index, writer, chain.blocks)
+    now_s = chain.blocks[-1].ref.timestamp_s
+    flows = await flows_of(index, now_s)
+
+    async def buys(clock_s: float, span_s: int, flows: list[MoneyFlow]) -> list[int]:
+        span = now_s - span_s, now_s
+        found = await cache.read_turnovers(index, flows, span, NETWORK, clock_s)
+        return [found[flow.token_id].buys for flow in flows]
+
+    assert await buys(100.0, 86_400, flows) == [1]
+    seen = len(chain.blocks)
+    chain.block(sent(bought(CURVE, BOB, BOB, 500, 300)))
+    chain.block(sent(*opened(100, 10**15)))
+    await append_blocks(index, writer, chain.blocks[seen:])
+    now_s = chain.blocks[-1].ref.timestamp_s
+    both = flows + [flow for flow in await flows_of(index, now_s) if flow.token_id != flows[0].token_id]
+    # A token that is new on the board is counted at once, and each window by itself.
+    assert await buys(143.0, 86_400, both) == [1, 1]
+    assert await buys(143.0, 21_600, both) == [2, 1]
+    assert await buys(143.5, 86_400, both) == [2, 1]
+    # The clock was set back.
+    seen = len(chain.blocks)
+    chain.block(sent(bought(CURVE, BOB, BOB, 500, 300)))
+    await append_blocks(index, writer, chain.blocks[seen:])
+    now_s = chain.blocks[-1].ref.timestamp_s
+    assert await buys(143.3, 86_400, both) == [3, 1]
+
+
+async def test_a_token_is_as_old_as_its_launch_or_its_oldest_place(index: Connection) -> None:
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 1000, 700)))
+    chain.block(sent(*opened(100)), after_s=100)
+    chain.block(sent(*opened(200, 10**15), v3_opened(HIGH, WETH)), after_s=100)
+    await append_blocks(index, await begin_index(index, chain.parent), chain.blocks)
+    times = [block.ref.timestamp_s for block in chain.blocks[-3:]]
+    rows = await index.fetch("SELECT id, address FROM facts.address")
+    ids = {as_address(row["address"]): row["id"] for row in rows}
+    found = await market_figures.read_opened(index, [ids[HIGH], ids[LOW], ids[ALICE]])
+    assert found == {ids[HIGH]: times[0], ids[LOW]: times[1]}
+    # The place where its money goes in is younger.
+    flows = {flow.token_id: flow for flow in await flows_of(index, times[2])}
+    assert flows[ids[LOW]].opened_s == times[2]
+    await index.execute("UPDATE facts.launch SET at_s = at_s - 7")
+    assert (await market_figures.read_opened(index, [ids[HIGH]])) == {ids[HIGH]: times[0] - 7}
 
 
 def test_a_change_of_what_is_not_known_is_not_known() -> None:

@@ -70,3 +70,9 @@ async def test_past_verdicts_come_the_newest_first(connection: Connection) -> No
     found = await evidence.past_verdicts(connection, FIRST, 10)
     assert [(verdict.code, verdict.loss_bps) for verdict in found] == [("high_fees", 60), ("ok", 60)]
     assert len(await evidence.past_verdicts(connection, FIRST, 1)) == 1
+    assert {verdict.ends_at for verdict in found} == {None}
+    ends_at = NOW + timedelta(seconds=90)
+    taxed = KeptEvidence(NOW, 100, "p", "heavy_fees", "danger", b"{}", ends_at=ends_at)
+    await evidence.keep(connection, FIRST, taxed)
+    (newest,) = await evidence.past_verdicts(connection, FIRST, 1)
+    assert newest.ends_at == ends_at

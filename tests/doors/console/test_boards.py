@@ -83,6 +83,16 @@ async def test_verdicts_go_on_on_older_pages(house: ConsoleHouse) -> None:
     assert (status, "sse-connect" in page) == (200, False)
     assert more[:2] == [f"0x{number:040x}" for number in (2, 1)]
     assert not {*more} & {*shown}
+    # Its heads, chips and form stay on it, and one link leads to the newest.
+    before = older.partition("before=")[2]
+    table = re.findall(r'<th scope="col"[^>]*><a href="([^"]+)"', page)
+    chips = re.findall(r'aria-label="Show only">(.*?)</p>', page)[0]
+    assert all(f"before={before}" in link for link in table)
+    assert chips.count(f"before={before}") == chips.count("href=") == 3
+    assert f'<input type="hidden" name="before" value="{before}">' in page
+    assert '<a href="/boards/newest_verdicts">The newest</a>' in page
+    _, page, _ = await house.get(f"/boards/newest_verdicts?before={before}&verdict=danger")
+    assert f'<a href="/boards/newest_verdicts?before={before}">Show all' in page
     assert (await house.get("/boards/newest_verdicts?before=1"))[0] == 200
     _, page, _ = await house.get("/")
     (made,) = re.findall(r"About ([0-9,]+) checks so far", page)

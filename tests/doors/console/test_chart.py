@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from html import unescape
 
@@ -108,9 +108,11 @@ def test_a_small_price_counts_its_zeros(text: str, shown: str) -> None:
     assert shorten_price(None) == "–"
 
 
-def verdict(hours: int, level: str = "ok", code: str = "ok") -> PastVerdict:
+def verdict(
+    hours: float, level: str = "ok", code: str = "ok", ends_at: datetime | None = None
+) -> PastVerdict:
     at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
-    return PastVerdict(at, hours, "1", code, level, False, None)
+    return PastVerdict(at, int(hours), "1", code, level, False, None, ends_at)
 
 
 def test_verdicts_over_time_hold_a_day_and_dangers_until_the_next() -> None:
@@ -125,16 +127,47 @@ def test_verdicts_over_time_hold_a_day_and_dangers_until_the_next() -> None:
     assert join_verdicts([], start) == []
 
 
-def test_each_candle_has_the_last_verdict_in_its_span() -> None:
-    candles = [
-        CandleRow(verdict(hours).checked_at, "1", "1", "1", "1", "0", 1, 0) for hours in (0, 1, 2, 40, 50)
+def test_a_verdict_ends_with_the_snipe_tax_that_caused_it() -> None:
+    ends_at = verdict(1.5).checked_at
+    checks = [verdict(1, "danger", "heavy_fees", ends_at)]
+    (held,) = join_verdicts(checks, verdict(100).checked_at)
+    assert (held.level, held.until) == ("danger", ends_at)
+    assert strip(checks, 1, 2, 50) == "d--"
+    # A check before that end takes its place at once.
+    assert [one.until for one in join_verdicts([verdict(1.25), *checks], verdict(2).checked_at)] == [
+        verdict(1.25).checked_at,
+        verdict(2).checked_at,
     ]
-    checks = [verdict(60, "danger", "cannot_sell"), verdict(2), verdict(1, "warn")]
+
+
+def strip(newest_first: Sequence[PastVerdict], *hours: int) -> str:
+    """The letters of candles that begin at these hours; the newest one lasts until hour 71."""
+    candles = [CandleRow(verdict(hour).checked_at, "1", "1", "1", "1", "0", 1, 0) for hour in hours]
     chart = PriceChart(
-        "", 1, 1, checks[0].checked_at, "", None, "eth", "1h", [], None, None, None, candles, False, [], 0,
-        join_verdicts(checks, verdict(71).checked_at),
+        "", 1, 1, newest_first[0].checked_at, "", None, "eth", "1h", [], None, None, None, candles, False, [],
+        0, join_verdicts(newest_first, verdict(71).checked_at),
     )  # fmt: skip
-    assert draw_verdicts(chart) == "-wo-d"
+    return draw_verdicts(chart)
+
+
+def test_each_candle_has_the_verdict_of_its_span() -> None:
+    checks = [verdict(60, "danger", "cannot_sell"), verdict(2), verdict(1, "warn")]
+    assert strip(checks, 0, 1, 2, 40, 50) == "-wo-d"
+
+
+@pytest.mark.parametrize(
+    ("levels", "letter"),
+    [
+        (("danger", "warn", "unknown", "ok"), "d"),
+        (("ok", "danger", "ok"), "d"),
+        (("unknown", "warn", "ok"), "w"),
+        (("unknown", "ok"), "u"),
+        (("ok",), "o"),
+    ],
+)
+def test_a_candle_shows_the_worst_of_its_verdicts(levels: tuple[str, ...], letter: str) -> None:
+    checks = [verdict(5 + place / 10, level, level) for place, level in enumerate(levels)]
+    assert strip(checks[::-1], 5, 6)[0] == letter
 
 
 def test_the_line_spans_the_drawing() -> None:

@@ -279,6 +279,19 @@ async def test_a_check_at_another_size_says_what_comes_back_and_is_not_stored(
     assert "bad_input" in await reader.page(f"/token/{token}?amount=99", 400)
 
 
+@pytest.mark.parametrize(("amount", "told"), [("0.5", True), ("10", False)])
+async def test_what_is_heard_of_a_size_is_what_is_shared(
+    reader: PageReader, built: Built, amount: str, told: bool
+) -> None:
+    path = f"/token/{built.tokens['two_pools']}?amount={amount}"
+    piece = await reader.page(path, hx_request="true", hx_target="sized")
+    (heard,) = re.findall(r'id="size-note"[^>]*>([^<]*)<', piece)
+    (shared,) = re.findall(r'id="share-text">([^<]*)<', piece)
+    assert f"At {amount} ETH: " in heard
+    assert ("get back" in heard, "ETH back" in shared) == (told, told)
+    assert ("▲ Price impact" in words(piece)) != told
+
+
 async def test_what_insiders_hold_is_in_the_first_answer(
     reader: PageReader, indexed: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:

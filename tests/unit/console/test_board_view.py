@@ -1,5 +1,6 @@
 """How a reader looks at what moves: what passes, in which order, and which address shows it again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl
@@ -180,6 +181,15 @@ def test_a_window_stays_in_every_link_and_changes_no_order() -> None:
     assert BoardView.of(MOVING, {"window": "2y"}).params == {"window": "10m"}
     assert BoardView.of(WINNERS, {"window": "24h"}).link() == ""
     assert set(MOVING.windows) == set(WINDOWS_S)
+
+
+def test_an_older_page_stays_in_every_link() -> None:
+    view = replace(BoardView.of(NEWEST, {"sort": "loss"}), before="71")
+    assert view.link() == "?sort=loss&before=71"
+    assert view.link_sort(view.sort) == "?sort=loss&turned=1&before=71"
+    assert view.link_sort(NEWEST.sorts[0]) == "?before=71"
+    assert view.link_chip("verdict", "ok") == "?sort=loss&verdict=ok&before=71"
+    assert view.link(before="") == "?sort=loss"
 
 
 def test_amounts_of_different_money_are_not_compared() -> None:

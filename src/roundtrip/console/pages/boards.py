@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
@@ -219,38 +219,61 @@ def find_good(newest: NewestVerdicts | None) -> str | None:
     return next((row.token.address for row in examples if row.verdict.level == "ok"), None)
 
 
-async def board_events(dispatch: Dispatch, templates: Templates, name: str) -> Mapping[str, str]:
-    """The texts of a board by event name; only ``state`` if it cannot be read, so that its rows stay
-    unchanged. ``name``: as ``_name_stream`` makes it."""
-    tool, _, query = name.partition("?")
-    board, given = _BY_TOOL[tool], dict(parse_qsl(query))
-    view, is_short = board.view(given), "short" in given
-    # Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
-    # A board's usual rows are read anew each time. Other windows, and markets, cost more; the front page's
-    # rows are of the same answer.
-    is_shared = is_short or not view.is_at_usual_window or board is NEWEST_BOARD
-    shared_by = board.operation.shared_by if is_shared else None
-    operation = replace(board.operation, counts="never", shared_by=shared_by)
-    reply = await dispatch.run(operation, view.params, _UNCOUNTED_CALLER, door="pages")
-    if reply.error is not None:
-        # Without the request id, which differs each time and would make every event new.
-        why = reply.error.reason if isinstance(reply.error, TracedFailure) else reply.error.message
-        return {"state": templates.render("boards/state.html", is_live=False, why=why)}
-    try:
-        answer = msgspec.json.decode(reply.body, type=operation.answer)
+class _Rendered(NamedTuple):
+    body: bytes
+    answer: Any
+    texts: Mapping[str, str]
+
+
+class BoardReader:
+    """Reads boards for streams, and keeps what it last rendered of each: an answer that is shared for some
+    seconds is decoded and rendered once."""
+
+    def __init__(self, dispatch: Dispatch, templates: Templates) -> None:
+        self._dispatch, self._templates = dispatch, templates
+        self._rendered: dict[str, _Rendered] = {}
+
+    async def read_events(self, name: str) -> Mapping[str, str]:
+        """The texts of a board by event name; only ``state`` if it cannot be read, so that its rows stay
+        unchanged. ``name``: as ``_name_stream`` makes it."""
+        tool, _, query = name.partition("?")
+        board, given = _BY_TOOL[tool], dict(parse_qsl(query))
+        view, is_short = board.view(given), "short" in given
+        # Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
+        # A board's usual rows are read anew each time. Other windows, and markets, cost more; the front
+        # page's rows are of the same answer.
+        is_shared = is_short or not view.is_at_usual_window or board is NEWEST_BOARD
+        shared_by = board.operation.shared_by if is_shared else None
+        operation = replace(board.operation, counts="never", shared_by=shared_by)
+        reply = await self._dispatch.run(operation, view.params, _UNCOUNTED_CALLER, door="pages")
+        if reply.error is not None:
+            # Without the request id, which differs each time and would make every event new.
+            why = reply.error.reason if isinstance(reply.error, TracedFailure) else reply.error.message
+            return {"state": self._render_state(why)}
+        try:
+            kept = self._rendered.get(name)
+            if kept is None or kept.body != reply.body:
+                kept = self._rendered[name] = self._render(board, view, is_short, reply.body)
+            # The lag is of this moment.
+            lag_s = index_lag_s(self._dispatch.ctx, kept.answer.block_time)
+            as_of = self._templates.render("boards/as_of.html", answer=kept.answer, lag_s=lag_s)
+            return {**kept.texts, "as-of": as_of}
+        except Exception:
+            log.exception("a board could not be shown", board=name)
+            return {"state": self._render_state("An error on our side; the board tries again by itself.")}
+
+    def _render(self, board: AnyBoard, view: BoardView[Any], is_short: bool, body: bytes) -> _Rendered:
+        answer = msgspec.json.decode(body, type=board.operation.answer)
         values = show_values(board, answer, view, is_short)
-        return {
-            "rows": templates.render(board.template, **values),
-            "said": templates.render("boards/said.html", **values),
-            "as-of": templates.render(
-                "boards/as_of.html", answer=answer, lag_s=index_lag_s(dispatch.ctx, answer.block_time)
-            ),
-            "state": templates.render("boards/state.html", is_live=True, why=""),
+        texts = {
+            "rows": self._templates.render(board.template, **values),
+            "said": self._templates.render("boards/said.html", **values),
+            "state": self._templates.render("boards/state.html", is_live=True, why=""),
         }
-    except Exception:
-        log.exception("a board could not be shown", board=name)
-        why = "An error on our side; the board tries again by itself."
-        return {"state": templates.render("boards/state.html", is_live=False, why=why)}
+        return _Rendered(body, answer, texts)
+
+    def _render_state(self, why: str) -> str:
+        return self._templates.render("boards/state.html", is_live=False, why=why)
 
 
 async def stream_board(visit: Visit) -> Response:
@@ -296,6 +319,7 @@ async def _render_board(visit: Visit, board: AnyBoard) -> Response:
     view, before = board.view(visit.query), visit.query.get("before", "")
     if board is NEWEST_BOARD and before:
         answer = await visit.ask(_OLDER_VERDICTS, {"before": _read_id(before)})
+        view = replace(view, before=before)
     else:
         before, answer = "", await visit.ask(board.operation, view.params)
     values = show_values(board, answer, view)

@@ -73,17 +73,18 @@ async def show_trades(visit: Visit) -> Response:
     )
 
 
-_LETTERS = {"ok": "o", "warn": "w", "danger": "d", "unknown": "u"}
+_LETTERS = {"ok": "o", "unknown": "u", "warn": "w", "danger": "d"}
+"""By level, each worse than those before it."""
 
 
 def draw_verdicts(chart: PriceChart) -> str:
-    """A letter for each candle: the level of the last verdict in its span, ``-`` where there is none. The
+    """A letter for each candle: the level of the worst verdict in its span, ``-`` where there is none. The
     newest candle's lasts until now."""
-    letters, span = "", timedelta(seconds=SPANS[chart.span])
+    letters, span, ranks = "", timedelta(seconds=SPANS[chart.span]), [*_LETTERS]
     for candle in chart.candles:
         end = datetime.max.replace(tzinfo=UTC) if candle is chart.candles[-1] else candle.at + span
-        held = [one for one in chart.verdicts if one.at < end and one.until > candle.at]
-        letters += _LETTERS[held[-1].level] if held else "-"
+        held = [one.level for one in chart.verdicts if one.at < end and one.until > candle.at]
+        letters += _LETTERS[max(held, key=ranks.index)] if held else "-"
     return letters
 
 

@@ -42,7 +42,7 @@ from roundtrip.domain.verdicts.facts import (
     select_facts,
     sort_facts,
 )
-from roundtrip.domain.verdicts.risks import Risk, combine_risks, rate_loss
+from roundtrip.domain.verdicts.risks import MARKED_LOSS_BPS, Risk, combine_risks, rate_loss
 from roundtrip.domain.verdicts.words import has_pool, is_tradable, level_word
 from roundtrip.services.check.card import CheckCard
 from roundtrip.services.check.handler import CheckAtSize, check_at_size
@@ -160,6 +160,7 @@ async def _show_checked(visit: Visit) -> Response:
         amount=params.amount,
         is_usual=is_usual,
         back=amount_back(check, card),
+        tells_back=tells_back(check, card),
         smaller=find_smaller(card, params.amount),
         knows_liquidity=says_liquidity or liquidity is not None or stored.leaving is not None,
         loss_colour=rate_loss,
@@ -352,6 +353,18 @@ def amount_back(check: Check, card: CheckCard | None) -> str | None:
         return None
     back = Decimal(trade.paid.amount) * (BPS - trade.round_trip_loss_bps) * sold_bps / BPS / BPS
     return format_amount(max(0, int(back * 10**18)), 18)
+
+
+def tells_back(check: Check, card: CheckCard | None) -> bool:
+    """Whether ``amount_back`` can be told alone, as in a shared text or to a screen reader: not where less
+    than all of it sells, or where another loss than the round trip's stands first on the page."""
+    if amount_back(check, card) is None or check.verdict.level not in ("ok", "warn"):
+        return False
+    if card is None:
+        return True
+    impact_bps = 0 if card.cost is None else card.cost.impact_bps or 0
+    is_replaced = card.figure is not None and card.figure.replaces_tax()
+    return card.sold_bps == BPS and impact_bps < MARKED_LOSS_BPS and not is_replaced
 
 
 def find_smaller(card: CheckCard | None, amount: str) -> str | None:

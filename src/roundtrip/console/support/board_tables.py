@@ -75,7 +75,8 @@ class BoardTable(Generic[R]):
 @dataclass(frozen=True, slots=True)
 class BoardView(Generic[R]):
     """One way to look at a board. ``turned``: sorted against the column's own direction. ``filters``: chosen
-    values by name. ``hides_dangers``: traps and the like are left out."""
+    values by name. ``hides_dangers``: traps and the like are left out. ``before``: the id that an older page
+    begins before; empty: it is the first one."""
 
     table: BoardTable[R]
     sort: SortColumn[R]
@@ -83,6 +84,7 @@ class BoardView(Generic[R]):
     filters: Mapping[str, str] = field(default_factory=dict)
     hides_dangers: bool = False
     window: str = ""
+    before: str = ""
 
     @classmethod
     def of(cls, table: BoardTable[R], query: Mapping[str, str]) -> "BoardView[R]":
@@ -130,6 +132,7 @@ class BoardView(Generic[R]):
         query |= {"turned": "1"} if view.turned else {}
         query |= {"window": view.window} if view.window != view.table.usual_window else {}
         query |= {**view.filters} | ({"dangers": "hide"} if view.hides_dangers else {})
+        query |= {"before": view.before} if view.before else {}
         return f"?{urlencode(query)}" if query else ""
 
     def link_sort(self, sort: SortColumn[R]) -> str:

@@ -13,7 +13,8 @@ MIN_LOSS_CHANGE_BPS = 100
 @dataclass(frozen=True, slots=True)
 class PastVerdict:
     """What one check found. ``loss_bps``: of the round trip; None: not measured. ``is_deep``: the check also
-    tried what the owner may call."""
+    tried what the owner may call. ``ends_at``: from when on it no longer counts, since its snipe tax has
+    ended; None: no end is known."""
 
     checked_at: datetime
     block: int
@@ -22,6 +23,7 @@ class PastVerdict:
     level: str
     is_deep: bool
     loss_bps: int | None
+    ends_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_verdict
 from roundtrip.store.boards import market_figures, moving
-from roundtrip.store.boards.market_figures import MarketDepth, PriceLine, Turnover
+from roundtrip.store.boards.market_figures import MarketDepth, PriceLine, WindowTurnover
 from roundtrip.store.boards.moving import read_exposures
 from roundtrip.store.index import vitals
 from roundtrip.store.index.cursor import Cursor
@@ -256,8 +256,6 @@ WINDOWS_S: Mapping[MovingWindow, int] = MappingProxyType(
 )
 _OF_A_SORT = 80
 """Tokens of each sort among which the page's rows are."""
-_SHARED_PART = 2_000
-"""A page is shared for this part of its window: the longer that is, the more trades are counted."""
 
 
 class MovingParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -272,7 +270,8 @@ class MovingRow(MarketRow, frozen=True, rename="camel", kw_only=True):
     window; ``makers``: wallets that traded in it; ``is_cut``: there may be more of each. ``kept_bps``: the
     share of the liquidity that nobody takes out. ``free_bps``, ``unproven_bps``: as in ``LeavingLiquidity``.
     ``insiders_bps``: their share of the supply. ``more_hold``: there are more ``holders``. ``line``: heights
-    of a day's prices, 0 to 100, the oldest first."""
+    of a day's prices, 0 to 100, the oldest first. ``opened_at``: when it was launched, or its oldest place
+    opened."""
 
     token: TokenNamed
     group: MovingGroup
@@ -309,12 +308,14 @@ class _RowFacts:
     line: PriceLine
     depth: MarketDepth
     exposed: TokenExposure
-    traded: Turnover
+    opened_s: int
+    traded: WindowTurnover
 
 
 async def moving_page(ctx: Context, params: MovingParams) -> UseCaseAnswer[PageOfRows[MovingRow]]:
     """The page's rows: the tokens with money coming in over the ten minutes up to the block, most money
-    first, with what was traded in the window. Raises ServiceFull."""
+    first, with what was traded in the window. Only what a long window counts may be older than ``SHARED_MS``:
+    see ``TurnoverCache``. Raises ServiceFull."""
     span_s = WINDOWS_S[params.window]
     async with reading(ctx) as (connection, cursor):
         now_s, newest_s = ctx.now_s(), cursor.block.timestamp_s
@@ -324,7 +325,7 @@ async def moving_page(ctx: Context, params: MovingParams) -> UseCaseAnswer[PageO
     rows = [_present_page_row(one, money, now_s, newest_s) for one in facts]
     text = _describe_gaps(followed_s, (newest_s - WINDOW_S, newest_s))
     answer = PageOfRows(text, cursor.block.number, when(newest_s), rows)
-    return UseCaseAnswer(answer, ttl_ms=max(SHARED_MS, span_s * 1000 // _SHARED_PART))
+    return UseCaseAnswer(answer, ttl_ms=SHARED_MS)
 
 
 async def _read_rows(ctx: Context, connection: Connection, cursor: Cursor, span_s: int) -> list[_RowFacts]:
@@ -340,14 +341,15 @@ async def _read_rows(ctx: Context, connection: Connection, cursor: Cursor, span_
     lines = await market_figures.read_prices(connection, flows, newest_s, followed_s, ctx.contracts)
     depths = await market_figures.read_depths(connection, flows, ctx.contracts)
     exposed = await read_exposures(connection, [flow.token for flow in flows])
+    opened = await market_figures.read_opened(connection, [flow.token_id for flow in flows])
     if span_s == WINDOW_S:
         traded = {
-            flow.token_id: Turnover(flow.in_wei, flow.out_wei, flow.buys, flow.sells, flow.makers)
+            flow.token_id: WindowTurnover(flow.in_wei, flow.out_wei, flow.buys, flow.sells, flow.makers)
             for flow in flows
         }
     else:
         span = newest_s - span_s, newest_s
-        traded = await market_figures.read_turnovers(connection, flows, span, ctx.contracts)
+        traded = await ctx.turnovers.read_turnovers(connection, flows, span, ctx.contracts, now_s)
     return [
         _RowFacts(
             flow,
@@ -356,6 +358,7 @@ async def _read_rows(ctx: Context, connection: Connection, cursor: Cursor, span_
             lines[flow.token_id],
             depths[flow.token_id],
             exposed[flow.token],
+            opened.get(flow.token_id, flow.opened_s),
             traded[flow.token_id],
         )
         for its_group, flow in grouped
@@ -374,7 +377,6 @@ def _describe_gaps(followed_s: int, window: tuple[int, int]) -> str:
 def _present_page_row(one: _RowFacts, money: Money, now_s: float, newest_s: int) -> MovingRow:
     flow, traded, depth = one.flow, one.traded, one.depth
     leaving = one.exposed.liquidity(now_s)
-    opened_s = flow.opened_s if flow.launched_s is None else min(flow.opened_s, flow.launched_s)
     volume_wei = traded.in_wei + traded.out_wei
     return MovingRow(
         **money.market(one.line.newest, depth, one.label),
@@ -399,8 +401,8 @@ def _present_page_row(one: _RowFacts, money: Money, now_s: float, newest_s: int)
         insiders_bps=one.exposed.insiders(now_s),
         holders=depth.holders,
         more_hold=depth.more_hold,
-        age_s=max(0, newest_s - opened_s),
-        opened_at=when(opened_s),
+        age_s=max(0, newest_s - one.opened_s),
+        opened_at=when(one.opened_s),
     )
 
 

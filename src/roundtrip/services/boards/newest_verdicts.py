@@ -33,7 +33,7 @@ _KINDS: tuple[ExampleKind, ...] = ("ok", "trap", "warn")
 
 
 class NewestVerdict(MarketRow, frozen=True, rename="camel", kw_only=True):
-    """A token's verdict, and its market. ``age_s``: since the place where it is traded most opened."""
+    """A token's verdict, and its market. ``age_s``: since its launch, or since its oldest place opened."""
 
     token: TokenNamed
     verdict: ShownVerdict
@@ -117,22 +117,22 @@ async def _read_markets(
     tokens: Collection[Address],
     names: Mapping[Address, Label],
 ) -> dict[Address, Mapping[str, Any]]:
-    """The market of each token that was traded within a day."""
+    """The age of each token that is known, and its market, if it was traded within a day."""
     numbers = await ids_of(connection, tokens)
     newest_s = cursor.block.timestamp_s
     places = await most_used_of(connection, list(numbers.values()), newest_s, ctx.contracts)
     traded = [_Traded(token_id, place.pool_id, place.at_s) for token_id, place in places.items()]
     lines = await market_figures.read_prices(connection, traded, newest_s, 0, ctx.contracts, many=0)
     depths = await market_figures.read_depths(connection, traded, ctx.contracts)
+    opened = await market_figures.read_opened(connection, list(numbers.values()))
     money = await read_money(ctx, connection, cursor, list(depths.values()))
-    return {
-        token: {
-            **money.market(lines[number].newest, depths.get(number), names[token]),
-            "age_s": max(0, newest_s - places[number].at_s),
-        }
-        for token, number in numbers.items()
-        if number in places
-    }
+    markets: dict[Address, Mapping[str, Any]] = {}
+    for token, number in numbers.items():
+        line = lines.get(number)
+        market = {} if line is None else money.market(line.newest, depths.get(number), names[token])
+        age_s = max(0, newest_s - opened[number]) if number in opened else None
+        markets[token] = {**market, "age_s": age_s}
+    return markets
 
 
 class _Traded(NamedTuple):

@@ -113,7 +113,7 @@ class ChartMark(msgspec.Struct, frozen=True, rename="camel"):
 
 class StoredVerdict(msgspec.Struct, frozen=True):
     """Checks in a row with the same word: from the first, until the next other one. ``until``: what went well
-    counts for a day after its last check."""
+    counts for a day after its last check, and what a snipe tax caused until that tax ends."""
 
     at: datetime
     until: datetime
@@ -204,8 +204,8 @@ async def price_chart(ctx: Context, params: ChartParams) -> UseCaseAnswer[PriceC
         from_s = candles[0].from_s if candles else newest_s - MAX_CANDLES * SPANS[span]
         checks = await past_verdicts(connection, token, _MAX_VERDICTS)
         marks = await _read_marks(connection, token, token_id, checks, from_s)
-    answer = _present(ctx, token, index_cursor, span, pools, scale, candles, is_cut, now, marks)
-    answer = msgspec.structs.replace(answer, verdicts=join_verdicts(checks, when(newest_s)))
+    verdicts = join_verdicts(checks, when(newest_s))
+    answer = _present(ctx, token, index_cursor, span, pools, scale, candles, is_cut, now, marks, verdicts)
     return UseCaseAnswer(answer, TTL_MS)
 
 
@@ -289,6 +289,7 @@ def join_verdicts(newest_first: Sequence[PastVerdict], now: datetime) -> list[St
     for check, end in reversed(list(zip(newest_first, ends, strict=False))):
         word, at = _verdict_word(check), check.checked_at
         until = end if check.level == "danger" else min(end, at + _HOLDS)
+        until = until if check.ends_at is None else min(until, check.ends_at)
         if joined and joined[-1].word == word and joined[-1].until == at:
             at = joined.pop().at
         joined.append(StoredVerdict(at, max(at, until), check.level, word))
@@ -318,9 +319,9 @@ def _present(
     candles: Iterable[Candle] = (),
     is_cut: bool = False,
     now: PriceNow | None = None,
-    marks: list[ChartMark] | None = None,
+    marks: Sequence[ChartMark] = (),
+    verdicts: Sequence[StoredVerdict] = (),
 ) -> PriceChart:
-    marks = marks or []
     return PriceChart(
         text=_describe(token, pools, scale, now),
         chain_id=ctx.chain_id,
@@ -336,9 +337,9 @@ def _present(
         now=now,
         candles=[] if scale is None else [_present_candle(scale, candle) for candle in candles],
         is_cut=is_cut,
-        marks=marks[:MAX_MARKS],
+        marks=[*marks[:MAX_MARKS]],
         left_out=max(0, len(marks) - MAX_MARKS),
-        verdicts=[],
+        verdicts=[*verdicts],
     )
 
 

@@ -23,6 +23,7 @@ from roundtrip.services.runtime.check_context import CheckContext
 from roundtrip.services.runtime.check_steps import CheckSteps
 from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
 from roundtrip.services.runtime.notifiers import CLOSED, Notifiers
+from roundtrip.services.runtime.turnover_cache import TurnoverCache
 from roundtrip.store.replicas.pools import NO_REPLICAS, ReplicaLoan, Replicas
 from roundtrip.venues.base import Contracts
 
@@ -65,8 +66,8 @@ _ALLOWANCES = Allowances(CallAllowance(10), CallAllowance(60, 20_000), CallAllow
 @dataclass(frozen=True, slots=True)
 class Context:
     """``now_s``: seconds since 1970. ``entropy``: 32 unpredictable bytes. ``lacks``: what of the node and the
-    network did not work when last checked. ``books``: holder books that this process has read. ``replays``:
-    the slots for replays of rules.
+    network did not work when last checked. ``books``: holder books that this process has read;
+    ``turnovers``: those of long windows that it has counted. ``replays``: the slots for replays of rules.
     ``public_url``: the service's URL for users, and the name that they sign in to. ``allowances``: callers'
     rate limits. ``is_holder``: whether a wallet gets the holders' limits; it needs ``holder_min`` whole
     tokens of the service's own token, once there is one. ``payments``: how calls past the day's limit are
@@ -90,6 +91,7 @@ class Context:
     entropy: Callable[[], bytes]
     lacks: Callable[[], tuple[Finding, ...]] = tuple
     books: BookCache = field(default_factory=BookCache)
+    turnovers: TurnoverCache = field(default_factory=TurnoverCache)
     replays: ReplaySlots = field(default_factory=ReplaySlots)
     public_url: str = "http://127.0.0.1:8463"
     allowances: Allowances = _ALLOWANCES

@@ -122,21 +122,35 @@ LEFT JOIN LATERAL (
 """
 
 # $1 tokens, $2 places, $3 after, $4 up to, $5 most trades of a place, $6 most places, $7 quotes in eth
-_TURNOVERS = """
+_WINDOW_TURNOVERS = """
 SELECT given.token_id, coalesce(sum(wei) FILTER (WHERE buys), 0)::text AS in_wei,
     coalesce(sum(wei) FILTER (WHERE NOT buys), 0)::text AS out_wei,
     count(*) FILTER (WHERE buys)::int AS buys, count(*) FILTER (WHERE NOT buys)::int AS sells,
-    count(DISTINCT trader_id)::int AS makers, max(of_place) >= $5::int AS is_cut
+    count(DISTINCT trader_id)::int AS makers, coalesce(max(of_place) >= $5::int, false) OR EXISTS (
+        SELECT FROM (SELECT id FROM facts.pool AS one WHERE one.token_id = given.token_id
+            ORDER BY id OFFSET $6 LIMIT 2) AS later WHERE later.id <> given.pool_id
+    ) AS is_cut
 FROM unnest($1::int[], $2::int[]) AS given (token_id, pool_id) CROSS JOIN LATERAL (
     (SELECT id FROM facts.pool AS one WHERE one.token_id = given.token_id ORDER BY id LIMIT $6::int)
     UNION SELECT given.pool_id
 ) AS place
 JOIN facts.pool AS pool ON pool.id = place.id JOIN facts.address AS quote ON quote.id = pool.quote_id
-CROSS JOIN LATERAL (
+LEFT JOIN LATERAL (
     SELECT trader_id, buys, count(*) OVER () AS of_place,
         coalesce(eth_wei, CASE WHEN quote.address = ANY($7::bytea[]) THEN quote_raw END) AS wei
     FROM facts.trades_by_second(place.id, $3, $4, $5)
-) AS trade WHERE wei IS NOT NULL GROUP BY given.token_id
+) AS trade ON wei IS NOT NULL GROUP BY given.token_id, given.pool_id
+"""
+
+# $1 tokens, $2 most places
+_OPENED = """
+SELECT given.token_id, least(launch.at_s, place.at_s) AS opened_s FROM unnest($1::int[]) AS given (token_id)
+LEFT JOIN facts.launch AS launch ON launch.token_id = given.token_id
+CROSS JOIN LATERAL (
+    SELECT min(oldest.at_s) AS at_s FROM (
+        SELECT at_s FROM facts.pool AS one WHERE one.token_id = given.token_id ORDER BY id LIMIT $2
+    ) AS oldest
+) AS place WHERE launch.at_s IS NOT NULL OR place.at_s IS NOT NULL
 """
 
 
@@ -186,9 +200,10 @@ class MarketDepth:
 
 
 @dataclass(frozen=True, slots=True)
-class Turnover:
+class WindowTurnover:
     """What was traded of a token in a span, by the trades with a known worth in eth. ``makers``: different
-    wallets. ``is_cut``: there may be more, since a place had ``MAX_COUNTED`` trades or more."""
+    wallets. ``is_cut``: there may be more, since a place had ``MAX_COUNTED`` trades or more, or the token has
+    more places than are counted."""
 
     in_wei: Numeric = 0
     out_wei: Numeric = 0
@@ -282,18 +297,25 @@ def _read_depth(row: _DepthRow) -> MarketDepth:
     return MarketDepth(row.quote, int(row.quote_raw), kept_bps, *owned)
 
 
+async def read_opened(connection: Connection, token_ids: Collection[int]) -> dict[int, int]:
+    """When each of these tokens was launched, or the oldest of its places opened, whichever was first; those
+    without either are left out."""
+    rows = await fetch(connection, tuple[int, int], _OPENED, list(token_ids), _MAX_PLACES)
+    return dict(rows)
+
+
 async def read_turnovers(
     connection: Connection,
     flows: Collection[TradedToken],
     span: tuple[int, int],
     contracts: Contracts,
     most: int = MAX_COUNTED,
-) -> dict[int, Turnover]:
+) -> dict[int, WindowTurnover]:
     """What was traded of each token after the first and up to the second of ``span``, by token."""
     rows = await fetch(
         connection,
-        tuple[int, Turnover],
-        _TURNOVERS,
+        tuple[int, WindowTurnover],
+        _WINDOW_TURNOVERS,
         [flow.token_id for flow in flows],
         [flow.pool_id for flow in flows],
         *span,
@@ -302,4 +324,4 @@ async def read_turnovers(
         eth_quotes(contracts),
     )
     known = dict(rows)
-    return {flow.token_id: known.get(flow.token_id, Turnover()) for flow in flows}
+    return {flow.token_id: known.get(flow.token_id, WindowTurnover()) for flow in flows}

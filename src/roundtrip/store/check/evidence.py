@@ -38,7 +38,8 @@ async def past_verdicts(connection: Connection, token: Address, limit: int) -> l
         connection,
         PastVerdict,
         "SELECT checked_at, block_number AS block, policy_version, verdict_code AS code, verdict_level AS "
-        "level, deep AS is_deep, loss_bps FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT $2",
+        "level, deep AS is_deep, loss_bps, ends_at FROM facts.evidence WHERE token = $1 ORDER BY id DESC "
+        "LIMIT $2",
         as_bytes(token),
         limit,
     )

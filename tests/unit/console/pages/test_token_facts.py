@@ -4,7 +4,14 @@ from typing import Any, get_args
 
 import pytest
 
-from roundtrip.console.pages.token import amount_back, draw_history, find_smaller, list_facts, list_risks
+from roundtrip.console.pages.token import (
+    amount_back,
+    draw_history,
+    find_smaller,
+    list_facts,
+    list_risks,
+    tells_back,
+)
 from roundtrip.domain.market.exposure import LeavingLiquidity
 from roundtrip.domain.verdicts.facts import MAX_FACTS, TokenFact, select_facts
 from roundtrip.domain.verdicts.risks import Topic
@@ -231,6 +238,33 @@ def test_what_comes_back_is_cut() -> None:
     assert (back(0, "ok"), back(0, "warn"), back(None)) == ("0.09802", None, None)
     assert back(10_000, roundTripLossBps=None) is None
     assert back(10_000, method="curve_math") is None
+
+
+FIGURE = {"bps": 4000, "text": "You lose 40.00 % after an hour", "short": "40.00 % after an hour"}
+
+
+@pytest.mark.parametrize(
+    ("level", "card", "told"),
+    [
+        ("ok", {}, True),
+        ("ok", None, True),
+        ("warn", {"cost": {"impactBps": 499}}, True),
+        ("warn", {"cost": {"impactBps": 500}}, False),
+        ("warn", {"soldBps": 7000}, False),
+        ("warn", {"figure": FIGURE | {"kind": "later"}}, False),
+        ("warn", {"figure": FIGURE | {"kind": "impact"}}, True),
+        ("danger", {}, False),
+        ("unknown", {}, False),
+    ],
+)
+def test_what_comes_back_is_told_alone_only_where_it_is_the_whole_story(
+    level: str, card: dict[str, Any] | None, told: bool
+) -> None:
+    trade = {"paid": {"amount": "0.1", "asset": "eth"}, "roundTripLossBps": 198, "method": "simulated_trade"}
+    check = build_answer(Check, {"trade": trade, "verdict": {"level": level}})
+    shown = None if card is None else build_answer(CheckCard, {"soldBps": 10_000} | card)
+    assert amount_back(check, shown) or level in ("danger", "unknown")
+    assert tells_back(check, shown) is told
 
 
 def verdict(minute: int, last: int, level: str, code: str = "ok") -> dict[str, Any]:
