@@ -113,7 +113,7 @@ def read_trace(answer: bytes | msgspec.Raw) -> CallTrace | Untold:
     if len(answer) > MAX_TRACE_BYTES:
         return "too_large"
     try:
-        frame, kept = msgspec.json.decode(answer, type=_Frame), _Kept()
+        frame, kept = msgspec.json.decode(answer, type=_Frame), _KeptFrames()
         return CallTrace(kept.read(frame, 0, is_undone=False), kept.left_out, kept.moves_left_out)
     except RecursionError:
         return "too_deep"
@@ -122,7 +122,7 @@ def read_trace(answer: bytes | msgspec.Raw) -> CallTrace | Untold:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptFrames:
     frames: int = 0
     left_out: int = 0
     moves: int = 0

@@ -49,7 +49,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.server.rows import Connection
 
-from .token_market import MarketRow, Money, read_money
+from .token_market import MarketRow, PricedMoney, read_money
 
 _NAMED = 3
 """Tokens of each kind that the text names; the rows hold all of them."""
@@ -65,7 +65,7 @@ class TokenCheck(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Moving(msgspec.Struct, frozen=True, rename="camel"):
-    """Money and wallets that came into one token in the window, over all its pools and its curve."""
+    """PricedMoney and wallets that came into one token in the window, over all its pools and its curve."""
 
     token: Annotated[TokenNamed, says("The token.")]
     launchpad: Annotated[
@@ -374,7 +374,7 @@ def _describe_gaps(followed_s: int, window: tuple[int, int]) -> str:
     return text
 
 
-def _present_page_row(one: _RowFacts, money: Money, now_s: float, newest_s: int) -> MovingRow:
+def _present_page_row(one: _RowFacts, money: PricedMoney, now_s: float, newest_s: int) -> MovingRow:
     flow, traded, depth = one.flow, one.traded, one.depth
     leaving = one.exposed.liquidity(now_s)
     volume_wei = traded.in_wei + traded.out_wei

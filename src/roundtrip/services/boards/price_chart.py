@@ -111,7 +111,7 @@ class ChartMark(msgspec.Struct, frozen=True, rename="camel"):
     tx: str | None = None
 
 
-class StoredVerdict(msgspec.Struct, frozen=True):
+class ChartVerdict(msgspec.Struct, frozen=True):
     """Checks in a row with the same word: from the first, until the next other one. ``until``: what went well
     counts for a day after its last check, and what a snipe tax caused until that tax ends."""
 
@@ -149,7 +149,7 @@ class PriceChart(IndexAnswer, frozen=True, rename="camel"):
     is_cut: bool
     marks: list[ChartMark]
     left_out: int
-    verdicts: list[StoredVerdict]
+    verdicts: list[ChartVerdict]
 
 
 class QuoteScale(msgspec.Struct, frozen=True):
@@ -282,9 +282,9 @@ async def _read_marks(
 _HOLDS = timedelta(days=1)
 
 
-def join_verdicts(newest_first: Sequence[PastVerdict], now: datetime) -> list[StoredVerdict]:
+def join_verdicts(newest_first: Sequence[PastVerdict], now: datetime) -> list[ChartVerdict]:
     """The verdicts of these checks over time. ``now``: up to when the newest holds."""
-    joined: list[StoredVerdict] = []
+    joined: list[ChartVerdict] = []
     ends = [now, *(check.checked_at for check in newest_first)]
     for check, end in reversed(list(zip(newest_first, ends, strict=False))):
         word, at = _verdict_word(check), check.checked_at
@@ -292,7 +292,7 @@ def join_verdicts(newest_first: Sequence[PastVerdict], now: datetime) -> list[St
         until = until if check.ends_at is None else min(until, check.ends_at)
         if joined and joined[-1].word == word and joined[-1].until == at:
             at = joined.pop().at
-        joined.append(StoredVerdict(at, max(at, until), check.level, word))
+        joined.append(ChartVerdict(at, max(at, until), check.level, word))
     return joined
 
 
@@ -320,7 +320,7 @@ def _present(
     is_cut: bool = False,
     now: PriceNow | None = None,
     marks: Sequence[ChartMark] = (),
-    verdicts: Sequence[StoredVerdict] = (),
+    verdicts: Sequence[ChartVerdict] = (),
 ) -> PriceChart:
     return PriceChart(
         text=_describe(token, pools, scale, now),

@@ -34,7 +34,7 @@ class MarketRow(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Money:
+class PricedMoney:
     """What money is worth at the start of block ``number``."""
 
     past: PastPrices
@@ -76,13 +76,13 @@ class Money:
 
 async def read_money(
     ctx: Context, connection: Connection, cursor: Cursor, depths: Collection[MarketDepth]
-) -> Money:
+) -> PricedMoney:
     """The worth of eth, and of the money that lies in ``depths``, now."""
     # Prices are those at the start of a block: this one starts after the index's newest.
     number = cursor.block.number + 1
     quotes = {ZERO_ADDRESS, *(depth.quote for depth in depths)}
     blocks = {number: cursor.block.timestamp_s}
-    return Money(await prices.past_prices(connection, ctx.contracts, quotes, blocks), number)
+    return PricedMoney(await prices.past_prices(connection, ctx.contracts, quotes, blocks), number)
 
 
 def _price_eth(price: int | None, label: Label) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from roundtrip.store.boards import market_figures
-from roundtrip.store.boards.market_figures import TradedToken, WindowTurnover
+from roundtrip.store.boards.market_figures import PlacedToken, WindowTurnover
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
@@ -26,7 +26,7 @@ class TurnoverCache:
     async def read_turnovers(
         self,
         connection: Connection,
-        tokens: Collection[TradedToken],
+        tokens: Collection[PlacedToken],
         span: tuple[int, int],
         contracts: Contracts,
         now_s: float,

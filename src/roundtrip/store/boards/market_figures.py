@@ -154,7 +154,7 @@ CROSS JOIN LATERAL (
 """
 
 
-class TradedToken(Protocol):
+class PlacedToken(Protocol):
     """A token, the place where most of its money goes in, and when the oldest of its places opened."""
 
     @property
@@ -228,7 +228,7 @@ class _DepthRow(NamedTuple):
 
 async def read_prices(
     connection: Connection,
-    flows: Sequence[TradedToken],
+    flows: Sequence[PlacedToken],
     now_s: int,
     followed_s: int,
     contracts: Contracts,
@@ -265,7 +265,7 @@ def _read_line(token_id: int, known: Mapping[tuple[int, int], int], many: int) -
 
 
 async def read_depths(
-    connection: Connection, flows: Collection[TradedToken], contracts: Contracts
+    connection: Connection, flows: Collection[PlacedToken], contracts: Contracts
 ) -> dict[int, MarketDepth]:
     """The depth and the holders by token."""
     managers = {contracts.v3_position_manager, contracts.v4_position_manager}
@@ -306,7 +306,7 @@ async def read_opened(connection: Connection, token_ids: Collection[int]) -> dic
 
 async def read_turnovers(
     connection: Connection,
-    flows: Collection[TradedToken],
+    flows: Collection[PlacedToken],
     span: tuple[int, int],
     contracts: Contracts,
     most: int = MAX_COUNTED,
