@@ -65,7 +65,7 @@ class TokenCheck(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Moving(msgspec.Struct, frozen=True, rename="camel"):
-    """PricedMoney and wallets that came into one token in the window, over all its pools and its curve."""
+    """Money and wallets that came into one token in the window, over all its pools and its curve."""
 
     token: Annotated[TokenNamed, says("The token.")]
     launchpad: Annotated[

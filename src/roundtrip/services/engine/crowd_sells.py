@@ -392,9 +392,8 @@ def _isolations_of(
     careful = tries(_CAREFUL_BPS)
     plain, share_raw = _plain(run, main_wei), max(1, held_raw * wallet.share_bps // BPS)
     if wallet.way != "pieces":
-        # It is late after its last buy.
-        apart_s = run.setting.crowd_gaps_s[0] if wallet.again_wei else 0
-        yield isolate("as drawn", wallet, (Attempt(wallet.after_s + trade.late_s + apart_s, share_raw),))
+        again_s = run.setting.crowd_gaps_s[0] if wallet.again_wei else 0
+        yield isolate("as drawn", wallet, (Attempt(again_s + wallet.after_s + trade.late_s, share_raw),))
     # In the wallet's own proportion: a token may take more of a second buy.
     again_wei = main_wei * wallet.again_wei // (wallet.size_wei + wallet.again_wei)
     usual = replace(
