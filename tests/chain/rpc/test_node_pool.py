@@ -48,7 +48,7 @@ async def code_of(ctx: Context, token: str) -> str:
         return error.code
 
 
-@pytest.mark.parametrize("quirk", [quirk for quirk in QUIRKS if quirk != "swapped answers"])
+@pytest.mark.parametrize("quirk", [q for q in QUIRKS if q not in ("swapped answers", "wrong chain id")])
 @pytest.mark.parametrize("story", STORIES)
 async def test_the_verdict_is_the_same_with_a_second_node(
     ctx: Context, two: tuple[QuirkyNode, QuirkyNode], built: Built, quirk: Quirk, story: str
@@ -61,6 +61,17 @@ async def test_the_verdict_is_the_same_with_a_second_node(
     first.quirk, asked = quirk, len(first.sent)
     assert await run_check_at(several, token) == right
     assert len(first.sent) > asked, "the preferred one is asked"
+
+
+@pytest.mark.parametrize("story", STORIES)
+async def test_a_node_that_changes_to_another_chain_gives_no_verdict(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode], built: Built, story: str
+) -> None:
+    """The simulation tells its chain. The other node is asked once the chain id is due again."""
+    several = over(ctx, two[0].url, two[1].url)
+    await several.heads.refresh()
+    two[0].quirk = "wrong chain id"
+    assert await code_of(several, built.tokens[story]) == "upstream"
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -121,7 +132,8 @@ async def test_with_no_node_left_it_is_upstream(
     await several.heads.refresh()
     two[0].quirk = two[1].quirk = quirk
     large = quirk in ("413", "one error for a large batch", "one answer to a large batch")
-    expected = {"ok"} if large else {"upstream", "unproven"}
+    # Who tells no chain id tells it in the simulation.
+    expected = {"ok"} if large or quirk == "tells no chain" else {"upstream", "unproven"}
     assert await code_of(several, built.tokens["plain"]) in expected
 
 
