@@ -21,6 +21,7 @@ async def test_times_are_told_as_people_tell_them_and_exact_on_a_click(
     await newcomer.page.clock.set_fixed_time(at + timedelta(minutes=3))
     await newcomer.open(f"/transaction/{ground.transaction}")
     await expect(time).to_have_text(re.compile(r"^3\smin\sago$"))
+    await time.hover()
     await expect(time).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC · "))
     await time.click()
     await expect(time).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$"))
