@@ -138,7 +138,7 @@ async def test_an_answer_that_is_nested_without_end_is_the_nodes_fault() -> None
 
 
 async def test_a_trace_that_is_nested_too_deeply_is_the_codes_fault() -> None:
-    body = b'[{"id":0,"result":' + b"[" * 2_000 + b"]" * 2_000 + b"}]"
+    body = b'[{"id":0,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}]"
     with pytest.raises(NodeAnswerTooDeep), interpreters_recursion_limit():
         await node(Session(body)).batch([RpcCall("debug_traceCall", [])])
 

@@ -128,7 +128,7 @@ def test_another_form_is_no_trace(told: object) -> None:
 
 def test_an_answer_that_is_nested_too_deeply_or_too_large_is_no_trace_and_says_which() -> None:
     with interpreters_recursion_limit():
-        assert read_trace(b'{"type":"CALL","calls":[' * 1024 + b"]}" * 1024) == "too_deep"
+        assert read_trace(b'{"type":"CALL","calls":[' * 100_000 + b"]}" * 100_000) == "too_deep"
     assert read(frame(output="0x" + "0" * MAX_TRACE_BYTES)) == "too_large"
 
 
