@@ -225,6 +225,10 @@ class _Rendered(NamedTuple):
     texts: Mapping[str, str]
 
 
+_MAX_RENDERED = 32
+"""Boards whose texts are kept: a large one takes 200 KB."""
+
+
 class BoardReader:
     """Reads boards for streams, and keeps what it last rendered of each: an answer that is shared for some
     seconds is decoded and rendered once."""
@@ -253,7 +257,7 @@ class BoardReader:
         try:
             kept = self._rendered.get(name)
             if kept is None or kept.body != reply.body:
-                kept = self._rendered[name] = self._render(board, view, is_short, reply.body)
+                kept = self._keep(name, self._render(board, view, is_short, reply.body))
             # The lag is of this moment.
             lag_s = index_lag_s(self._dispatch.ctx, kept.answer.block_time)
             as_of = self._templates.render("boards/as_of.html", answer=kept.answer, lag_s=lag_s)
@@ -261,6 +265,14 @@ class BoardReader:
         except Exception:
             log.exception("a board could not be shown", board=name)
             return {"state": self._render_state("An error on our side; the board tries again by itself.")}
+
+    def _keep(self, name: str, rendered: _Rendered) -> _Rendered:
+        """Forgets the board that was rendered longest ago: a viewer chooses among very many names."""
+        self._rendered.pop(name, None)
+        self._rendered[name] = rendered
+        if len(self._rendered) > _MAX_RENDERED:
+            del self._rendered[next(iter(self._rendered))]
+        return rendered
 
     def _render(self, board: AnyBoard, view: BoardView[Any], is_short: bool, body: bytes) -> _Rendered:
         answer = msgspec.json.decode(body, type=board.operation.answer)

@@ -54,7 +54,7 @@ class MainSells:
     grown_bps: tuple[int, int, int] = (BPS, BPS, BPS)
     only_pieces: bool = False
 
-    def losses_bps(self) -> "Losses":
+    def losses_bps(self) -> Losses:
         """What each sell lost of the price, without what growth of the balance gave back: the crowd sells no
         more than it bought."""
         sells = zip((self.soon, self.hour, self.day), self.grown_bps, strict=True)
@@ -77,7 +77,7 @@ class MainSells:
         return isinstance(self.soon, Sale) and refused
 
     def expected_loss_bps(
-        self, wallet: CrowdWallet, policy: Policy, losses_bps: "Losses | None" = None
+        self, wallet: CrowdWallet, policy: Policy, losses_bps: Losses | None = None
     ) -> int | None:
         """The most that this wallet's sale may lose; None where the main wallet did not sell around it. Where
         that sold in pieces only, one that sells no more than a piece must not be refused, at any time.
