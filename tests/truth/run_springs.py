@@ -9,6 +9,7 @@ import secrets
 import sys
 import time
 from collections import defaultdict
+from math import comb
 
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
@@ -83,6 +84,8 @@ def faults(trial: SpringTrial) -> list[tuple[int, str]]:
 
 _BARS = {"address, 1 in 8": (0.95, 0.999), "marked at the buy, 1 in 8": (0.95, 0.999)}
 """The least shares that one check and three checks catch."""
+_BY_CHANCE = 0.01
+"""A result that is less probable than this is no accident."""
 
 
 def bar_is_met(trials: list[SpringTrial]) -> bool:
@@ -94,9 +97,17 @@ def bar_is_met(trials: list[SpringTrial]) -> bool:
         of_it = [trial for trial in trials if trial.case.spring == name]
         single = [caught for trial in of_it for caught in trial.caught()]
         of_three = [caught for trial in of_it for caught in trial.caught_of_three()]
-        if sum(single) < least_single * len(single) or sum(of_three) < least_of_three * len(of_three):
+        if not (may_catch(least_single, single) and may_catch(least_of_three, of_three)):
             return False
     return True
+
+
+def may_catch(share: float, caught: list[bool]) -> bool:
+    """Whether checks that catch this share of a trap miss so many of these, or more, in one run of 100. A run
+    of 18 checks that each miss once in 50 misses two by chance in one run of 20."""
+    count, missed = len(caught), caught.count(False)
+    fewer = (comb(count, n) * (1 - share) ** n * share ** (count - n) for n in range(missed))
+    return 1 - sum(fewer) > _BY_CHANCE
 
 
 def table(trials: list[SpringTrial]) -> str:

@@ -52,6 +52,7 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/league", boards.show_league),
     PageRoute("/wallet/{address}", wallet.show_wallet),
     PageRoute("/wallet/{address}/linked", wallet.show_linked),
+    PageRoute("/wallet/{address}/trades", wallet.show_trades),
     PageRoute("/wallet/{address}/said", wallet.mark_wallet, "POST", signed_in=True),
     PageRoute("/transaction/{hash}", wallet.show_transaction),
     PageRoute("/transaction/{hash}/calls", wallet.show_calls),

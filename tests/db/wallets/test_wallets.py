@@ -296,6 +296,37 @@ async def test_closings_are_told_to_the_wei_and_to_the_second(index: Connection)
     assert found.worst == wallets.WalletClosing(4, 400, 9, 1)
 
 
+@few
+@given(seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8), size=st.integers(1, 5))
+async def test_pages_of_trades_are_the_trades_of_the_wallet(
+    index: Connection, seed: int, blocks: int, back: int, size: int
+) -> None:
+    await grown(index, seed, blocks, back)
+    trades = await trades_of(index)
+    for wallet in await traders(index):
+        own = [row for row in reversed(trades) if row["trader_id"] == wallet]
+        listed: list[wallets.WalletTrade] = []
+        place = None
+        while page := await wallets.list_trades(index, wallet, place, size, NETWORK):
+            listed += page
+            place = wallets.TradePlace(page[-1].at_s, page[-1].block_number, page[-1].log_index)
+        assert [(one.block_number, one.log_index, one.buys, one.token_raw) for one in listed] == [
+            (row["block_number"], row["log_index"], row["buys"], row["token_raw"]) for row in own
+        ]
+
+
+async def test_trades_of_long_ago_are_listed_too(index: Connection) -> None:
+    await emptied(index)
+    made, token, wallet = MadeIndex(index), number_address(1), number_address(2)
+    times = [START_S - days * DAY_S for days in (1, 3, 40, 200)]
+    for number, at_s in enumerate(times):
+        await made.trade(token, wallet, 9 - number, ZERO_ADDRESS, at_s=at_s)
+    await made.position(wallet, token, last_s=times[0])
+    page = await wallets.list_trades(index, await made.id_of(wallet), None, 9, NETWORK)
+    assert [one.at_s for one in page] == times
+    assert {one.eth_wei for one in page} == {10**18}
+
+
 # --- linked_wallets --------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import PROJECT
 from truth import springs
-from truth.run_springs import faults
+from truth.run_springs import faults, may_catch
 from truth.spring_trial import tried
 from truth.springs import SPRINGS, drawn, parse
 
@@ -67,6 +67,13 @@ async def test_a_label_that_wallets_do_not_meet_is_named(rpc: SyncRpc, built: Bu
     (case,) = drawn(1, SEED, ("day of the week",))
     trial = await tried(rpc, built, replace(case, x=3), checks=0)
     assert "bps back" in trial.otherwise
+
+
+@pytest.mark.parametrize(
+    ("missed", "of", "may"), [(2, 18, True), (5, 18, False), (0, 6, True), (70, 960, False), (60, 960, True)]
+)
+def test_a_run_is_below_its_bar_where_chance_does_not_explain_it(missed: int, of: int, may: bool) -> None:
+    assert may_catch(0.95, [False] * missed + [True] * (of - missed)) is may
 
 
 def test_a_case_is_read_as_it_was_written() -> None:

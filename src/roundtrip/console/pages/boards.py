@@ -24,7 +24,7 @@ from roundtrip.console.support import board_tables, render
 from roundtrip.console.support.board_tables import BoardTable, BoardView
 from roundtrip.console.support.live_stream import LiveResponse
 from roundtrip.console.support.page_operations import page_operation
-from roundtrip.console.support.page_request import Visit, index_lag_s
+from roundtrip.console.support.page_request import Visit, index_lag_s, read_eth_usd
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.boards.graduating_soon import graduating_page
@@ -186,19 +186,24 @@ async def show_rows(visit: Visit) -> Response:
     board = find_board(visit)
     view = board.view(visit.query)
     answer = await visit.ask(board.operation, view.params)
-    values = show_values(board, answer, view)
+    values = show_values(board, answer, visit.eth_usd(), view)
     return visit.show("rows_piece.html", lag_s=visit.lag_s(answer.block_time), **values)
 
 
 def show_values(
-    board: BoardPage[A, R], answer: A, view: BoardView[R] | None = None, is_short: bool = False
+    board: BoardPage[A, R],
+    answer: A,
+    eth_usd: float | None,
+    view: BoardView[R] | None = None,
+    is_short: bool = False,
 ) -> dict[str, Any]:
-    """What the templates of a board's rows need. ``view`` None: the usual one. ``is_short``: only some of
-    the rows."""
+    """What the templates of a board's rows need. ``eth_usd``: dollars for one eth; None: not known.
+    ``view`` None: the usual one. ``is_short``: only some of the rows."""
     seen = board.view() if view is None else view
     return {
         "board": board,
         "answer": answer,
+        "eth_usd": eth_usd,
         "view": seen,
         "groups": seen.arrange(board.rows(answer) if not is_short else board.first(answer)),
         "is_short": is_short,
@@ -276,7 +281,7 @@ class BoardReader:
 
     def _render(self, board: AnyBoard, view: BoardView[Any], is_short: bool, body: bytes) -> _Rendered:
         answer = msgspec.json.decode(body, type=board.operation.answer)
-        values = show_values(board, answer, view, is_short)
+        values = show_values(board, answer, read_eth_usd(self._dispatch.ctx), view, is_short)
         texts = {
             "rows": self._templates.render(board.template, **values),
             "said": self._templates.render("boards/said.html", **values),
@@ -334,7 +339,7 @@ async def _render_board(visit: Visit, board: AnyBoard) -> Response:
         view = replace(view, before=before)
     else:
         before, answer = "", await visit.ask(board.operation, view.params)
-    values = show_values(board, answer, view)
+    values = show_values(board, answer, visit.eth_usd(), view)
     lag_s, watched = visit.lag_s(answer.block_time), await read_watched_tokens(visit)
     return visit.show(
         "boards.html", boards=BOARDS, lag_s=lag_s, is_older=bool(before), watched=watched, **values

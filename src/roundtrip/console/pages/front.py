@@ -46,8 +46,8 @@ async def show_front(visit: Visit) -> Response:
         await _try_to_ask(visit, NEWEST_VERDICTS),
         await _try_to_ask(visit, MOVING),
     )
-    values = {} if moving is None else show_values(BOARDS[0], moving, is_short=True)
-    strip = None if newest is None else show_values(NEWEST_BOARD, newest, is_short=True)
+    values = {} if moving is None else show_values(BOARDS[0], moving, visit.eth_usd(), is_short=True)
+    strip = None if newest is None else show_values(NEWEST_BOARD, newest, visit.eth_usd(), is_short=True)
     return visit.show(
         "front.html",
         what=WHAT,

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import find_operation
 from roundtrip.console.pages.account_sections.marks import MARK, UNMARK
+from roundtrip.console.pages.chart import shorten_price
 from roundtrip.console.support.page_operations import own_operation, page_operation, page_variant
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.token_states import read_token_states
@@ -18,7 +19,7 @@ from roundtrip.services.lookup.call_tree import transaction_calls
 from roundtrip.services.lookup.entities import find_role
 from roundtrip.services.lookup.explain import ExplainParams, Explanation, transaction_page
 from roundtrip.services.support.answer_fields import WalletParams
-from roundtrip.services.wallets.history import RealisedDay, wallet_page
+from roundtrip.services.wallets.history import RealisedDay, wallet_page, wallet_trades
 from roundtrip.services.wallets.history_answer import HoldingAnswer, WalletHistory
 from roundtrip.services.wallets.linked import LinkedWallets
 
@@ -29,6 +30,10 @@ _TRANSACTION = page_variant(
 CALLS = page_operation(
     transaction_calls, shared_by=lambda params: params.hash.lower(), lane="checks",
     bad_params="bad_address", errors=("not_found", "upstream", "busy"),
+)  # fmt: skip
+_TRADES = page_operation(
+    wallet_trades, counts="never", shared_by=lambda params: f"{params.address.lower()} {params.before}",
+    from_replica=True, errors=("bad_address", "busy"),
 )  # fmt: skip
 _LINKED = find_operation("linked_wallets", WalletParams, LinkedWallets)
 # Both are part of showing or marking a wallet, which is counted.
@@ -124,6 +129,7 @@ async def show_wallet(visit: Visit) -> Response:
         sorts=tuple(_SORTS),
         bars=draw_profit(page.days, answer.block_time),
         is_unknown=is_unknown(answer),
+        **(await _trade_values(visit) if answer.record.trades else {}),
         **await _mark_values(visit),
     )
 
@@ -211,6 +217,19 @@ async def _mark_values(visit: Visit, **result: Any) -> dict[str, Any]:
     params = WalletParams(visit.address)
     own = None if visit.session is None else await visit.ask(_OWN, params)
     return {"said": await visit.ask(_SAID, params), "mine": own, "fault": None, "form": {}, **result}
+
+
+async def show_trades(visit: Visit) -> Response:
+    """GET /wallet/{address}/trades: its newest trades, a piece of the wallet's page or a page of its own;
+    ``before``: those before one."""
+    before = visit.query.get("before", "")
+    template = "wallet_trades_piece.html" if visit.is_piece() else "wallet_trades.html"
+    return visit.show(template, **await _trade_values(visit, before))
+
+
+async def _trade_values(visit: Visit, before: str = "") -> dict[str, Any]:
+    found = await visit.ask(_TRADES, {"address": visit.address, "before": before})
+    return {"found": found, "is_older": bool(before), "shorten": shorten_price}
 
 
 async def show_linked(visit: Visit) -> Response:

@@ -324,8 +324,8 @@ GRADUATING: BoardTable[FillingRow] = BoardTable(
         ),
     ),
     {**_CHIPS, ("full", "80"): "80 % full or more"},
-    groups=("listed", "danger"),
-    group=lambda row: "danger" if "danger" in _levels(row) else "listed",
+    groups=("listed", "danger", "full"),
+    group=lambda row: "danger" if "danger" in _levels(row) else "full" if row.fill_bps >= BPS else "listed",
 )
 
 
@@ -370,6 +370,7 @@ WINNERS: BoardTable[WinnerRow] = BoardTable(
         RowFilter("closed", "Closed", _CLOSED, lambda row: _at_least(row.closed, _CLOSED)),
         RowFilter("won", "With profit", _SHARES, lambda row: _shares(row.won, row.closed)),
     ),
+    {("closed", "5"): "5 or more closed", ("won", "100"): "All with a profit"},
 )
 
 SIGNALS: BoardTable[SignalRow] = BoardTable(
@@ -383,6 +384,7 @@ SIGNALS: BoardTable[SignalRow] = BoardTable(
         SortColumn("supply", "Of the supply", lambda row: row.size.supply_bps),
     ),
     (RowFilter("kind", "What", SIGNAL_WORDS, lambda row: (row.kind,)),),
+    {("kind", kind): words for kind, words in SIGNAL_WORDS.items()},
 )
 
 _MARKS = {"good": "Good", "bad": "Bad", "scam": "Scam"}

@@ -208,12 +208,7 @@ class Visit:
 
     def eth_usd(self) -> float | None:
         """Dollars for one eth; None: not known now."""
-        ctx = self.console.dispatch.ctx
-        try:
-            price = usd_per_eth(ctx.heads.current().market, ctx.policy)
-        except RoundtripError:
-            return None
-        return None if price is None else float(price)
+        return read_eth_usd(self.console.dispatch.ctx)
 
     def redirect(self, path: str) -> Response:
         """Redirects to a path by GET; htmx requests load it as a whole page."""
@@ -252,6 +247,15 @@ def _is_free(reply: DoorReply) -> bool:
     if reply.error is not None:
         return not reply.error.counts
     return reply.headers.get("x-cache") == "hit"
+
+
+def read_eth_usd(ctx: Context) -> float | None:
+    """Dollars for one eth; None: not known now."""
+    try:
+        price = usd_per_eth(ctx.heads.current().market, ctx.policy)
+    except RoundtripError:
+        return None
+    return None if price is None else float(price)
 
 
 def index_lag_s(ctx: Context, block_time: datetime) -> int:

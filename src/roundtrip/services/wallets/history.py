@@ -1,10 +1,10 @@
-"""Reads a wallet's history: age and funder, launches and their ends, trading record, and holdings. The
-answer of a wallet's page: its history, and what the page shows beside it. When a wallet was first seen
+"""Reads a wallet's history: age and funder, launches and their ends, trading record, holdings, and trades.
+The answer of a wallet's page: its history, and what the page shows beside it. When a wallet was first seen
 and which wallet funded it: from the index, else from an archive node."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,23 +12,26 @@ from roundtrip.chain.blocks.heads import ChainHead, newest, read_header
 from roundtrip.chain.holders.origins import NothingReached, find_origin
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.chain.rpc.client import RpcCall, RpcNode, quantity
-from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault, ParamFault, ServiceFull
+from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
 from roundtrip.domain.holders.launch_window import WINDOW_BLOCKS
 from roundtrip.domain.wallets.linked import FirstSeen
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.answer_fields import WalletParams
-from roundtrip.services.support.index_reader import eth, reading, when
+from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, eth, present_token, reading, when
+from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
 from roundtrip.services.wallets.history_answer import WalletBeginning, WalletHistory, WalletRecord, present
 from roundtrip.store.community import public_names
 from roundtrip.store.index import deployers, origins, tokens
 from roundtrip.store.index.cursor import Cursor, cursor
 from roundtrip.store.index.origins import ORIGIN_JOB, ArchiveSearch
+from roundtrip.store.index.tokens import Label
 from roundtrip.store.server import jobs
 from roundtrip.store.server.connections import DATABASE_FAULTS
+from roundtrip.store.server.partitions import LAST_S
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
-from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, ProfitDay
+from roundtrip.store.wallets.wallets import MAX_LAUNCHES_LOOKED_AT, ProfitDay, TradePlace, WalletTrade
 
 DATABASE_S = 5.0
 
@@ -262,4 +265,85 @@ async def _read_beside(connection: Connection, wallet_id: int) -> _Beside:
         await wallets.profit_days(connection, wallet_id),
         None if board is None else BoardRank(*board),
         await wallets.count_sniped(connection, wallet_id, WINDOW_BLOCKS),
+    )
+
+
+SHOWN, TRADES_TTL_MS = 20, 2_000
+
+
+class WalletTradesParams(WalletParams, frozen=True, forbid_unknown_fields=True):
+    """``before``: the trade before which the page begins, as ``WalletTrades.before``; empty: it begins with
+    the newest."""
+
+    before: Annotated[str, msgspec.Meta(pattern="^([0-9]{1,10}-[0-9]{1,9}-[0-9]{1,9})?$")] = ""
+
+    def place(self) -> TradePlace | None:
+        """The place that ``before`` names. Raises ParamFault (bad_input)."""
+        if not self.before:
+            return None
+        place = TradePlace(*map(int, self.before.split("-")))
+        if place.at_s > LAST_S:
+            raise ParamFault("bad_input", f"before must begin with at most {LAST_S}, a time in seconds.")
+        return place
+
+
+class WalletTradeRow(msgspec.Struct, frozen=True, rename="camel"):
+    """A trade. ``price``: eth for one token. ``tokens``, ``eth``, ``usd``, ``price``: null: not known."""
+
+    id: str
+    is_buy: bool
+    token: TokenNamed
+    tokens: str | None
+    eth: float | None
+    usd: str | None
+    price: str | None
+    at: datetime
+    tx: str
+
+
+class WalletTrades(IndexAnswer, frozen=True, rename="camel"):
+    """The newest trades that are stored, or those before one. ``before``: where the next page begins; null:
+    there is none."""
+
+    address: str
+    trades: list[WalletTradeRow]
+    before: str | None
+
+
+async def wallet_trades(ctx: Context, params: WalletTradesParams) -> UseCaseAnswer[WalletTrades]:
+    """The wallet's trades, the newest first, a page at a time. Asks no node. Raises ParamFault (bad_address,
+    bad_input), ServiceFull (busy)."""
+    wallet, place = params.wallet(), params.place()
+    async with reading(ctx) as (connection, index_cursor):
+        wallet_id = await tokens.id_of(connection, wallet) or 0
+        found = await wallets.list_trades(connection, wallet_id, place, SHOWN + 1, ctx.contracts)
+        labels = await tokens.labels(connection, {trade.token_id for trade in found})
+    rows = [_present_trade(trade, labels[trade.token_id]) for trade in found[:SHOWN]]
+    last = found[SHOWN - 1] if len(found) > SHOWN else None
+    answer = WalletTrades(
+        text=f"The newest trades of {wallet}." if rows else f"No trade of {wallet} is stored.",
+        chain_id=ctx.chain_id,
+        block=index_cursor.block.number,
+        block_time=when(index_cursor.block.timestamp_s),
+        address=wallet,
+        trades=rows,
+        before=None if last is None else f"{last.at_s}-{last.block_number}-{last.log_index}",
+    )
+    return UseCaseAnswer(answer, TRADES_TTL_MS)
+
+
+def _present_trade(trade: WalletTrade, label: Label) -> WalletTradeRow:
+    price_raw = None
+    if trade.eth_wei is not None and label.decimals is not None and trade.token_raw:
+        price_raw = trade.eth_wei * 10 ** (label.decimals + ETH_DECIMALS) // trade.token_raw
+    return WalletTradeRow(
+        id=f"{trade.block_number}-{trade.log_index}",
+        is_buy=trade.buys,
+        token=present_token(label),
+        tokens=None if label.decimals is None else plain_decimal(trade.token_raw, label.decimals),
+        eth=None if trade.eth_wei is None else eth(trade.eth_wei),
+        usd=None if trade.micro_usd is None else plain_decimal(trade.micro_usd, USDG_DECIMALS),
+        price=None if price_raw is None else plain_decimal(price_raw, 2 * ETH_DECIMALS),
+        at=when(trade.at_s),
+        tx=trade.tx_hash,
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from roundtrip.domain.base.types import Numeric
+from roundtrip.domain.base.types import Numeric, TxHash
 from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.index.tokens import eth_quotes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value
@@ -258,6 +258,70 @@ async def last_trades(
         trades.update(rows)
         end_s = now_s - back_s
     return trades
+
+
+class TradePlace(NamedTuple):
+    """A trade's place in the order of the chain."""
+
+    at_s: int
+    block_number: int
+    log_index: int
+
+
+class WalletTrade(NamedTuple):
+    """A trade of the wallet. ``eth_wei``, ``micro_usd``: its worth; None: not known."""
+
+    at_s: int
+    block_number: int
+    log_index: int
+    token_id: int
+    buys: bool
+    token_raw: Numeric
+    eth_wei: Numeric | None
+    micro_usd: int | None
+    tx_hash: TxHash
+
+
+_OWN_TRADES = """
+SELECT trade.at_s, trade.block_number, trade.log_index, pool.token_id, trade.buys,
+    trade.token_raw::text AS token_raw,
+    coalesce(
+        trade.eth_wei, CASE WHEN quote.address = ANY($6::bytea[]) THEN trade.quote_raw END
+    )::text AS eth_wei,
+    trade.micro_usd, trade.tx_hash
+FROM (
+    SELECT * FROM facts.trade WHERE trader_id = $1 AND at_s > $2 AND at_s <= $3
+        AND (at_s, block_number, log_index) < ($3, $4, $5)
+    ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $7
+) AS trade
+JOIN facts.pool AS pool ON pool.id = trade.pool_id JOIN facts.address AS quote ON quote.id = pool.quote_id
+ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC
+"""
+
+
+async def list_trades(
+    connection: Connection, wallet_id: int, before: TradePlace | None, limit: int, contracts: Contracts
+) -> list[WalletTrade]:
+    """Its newest stored trades, the newest first; ``before``: those before this place."""
+    last_s = await fetch_value(connection, int, _LAST_TRADED, wallet_id, MAX_ROWS)
+    end = before or TradePlace(last_s + 1, 0, 0)
+    found: list[WalletTrade] = []
+    # A wallet that trades much has enough in the first day, and each day more is one more partition to read.
+    for back_s in (*PRICES_BACK_S, end.at_s):
+        begin_s = min(end.at_s, last_s) - back_s
+        found = await fetch(
+            connection, WalletTrade, _OWN_TRADES, wallet_id, begin_s, *end, eth_quotes(contracts), limit
+        )
+        if len(found) == limit or begin_s <= 0:
+            break
+    return found
+
+
+_LAST_TRADED = """
+SELECT coalesce(max(last_s), 0) FROM (
+    SELECT last_s FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2
+) AS newest
+"""
 
 
 class ProfitDay(NamedTuple):

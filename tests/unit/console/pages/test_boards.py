@@ -11,6 +11,7 @@ from roundtrip.api.dispatch import DoorReply
 from roundtrip.console.pages.boards import GRADUATING, BoardReader, find_good
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.boards.newest_verdicts import NewestVerdicts
 from support.answers import build_answer
 from unit.venues.network import address
@@ -46,13 +47,17 @@ class CountedTemplates(Templates):
 async def test_an_answer_is_rendered_once_and_its_lag_is_of_the_moment() -> None:
     templates = CountedTemplates()
     answer: Any = build_answer(GRADUATING.answer, {"block": 7})
-    head = SimpleNamespace(block=SimpleNamespace(timestamp_s=answer.block_time.timestamp()))
+    block = SimpleNamespace(timestamp_s=answer.block_time.timestamp())
+    head = SimpleNamespace(
+        block=block, market=SimpleNamespace(usdg_per_eth_raw=3_500 * 10**6, feed_usd_e8=None)
+    )
     replies: list[DoorReply] = []
 
     async def run(*args: object, **options: object) -> DoorReply:
         return replies[-1]
 
-    dispatch: Any = SimpleNamespace(ctx=SimpleNamespace(heads=SimpleNamespace(current=lambda: head)), run=run)
+    ctx = SimpleNamespace(heads=SimpleNamespace(current=lambda: head), policy=POLICY)
+    dispatch: Any = SimpleNamespace(ctx=ctx, run=run)
     reader, rows = BoardReader(dispatch, templates), "boards/graduating_soon.html"
     replies.append(DoorReply(200, msgspec.json.encode(answer)))
     first = await reader.read_events("graduating_soon")
