@@ -41,10 +41,10 @@ async def account_of_key(connection: Connection, hashed: bytes) -> Account | Non
 
 
 class Person:
-    """Somebody with a wallet."""
+    """Somebody with a wallet. ``key``: its private key; empty: a new one."""
 
-    def __init__(self) -> None:
-        self._account = EthAccount.create()
+    def __init__(self, key: str = "") -> None:
+        self._account = EthAccount.from_key(key) if key else EthAccount.create()
         self.shown = str(self._account.address)
         self.address = Address(self.shown.lower())
 

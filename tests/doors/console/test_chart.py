@@ -15,9 +15,10 @@ from roundtrip.domain.verdicts.changes import PastVerdict
 from roundtrip.services.boards.price_chart import CandleRow, PriceChart, join_verdicts
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.rows import as_bytes
-from roundtrip_development.devnet.world import Built
+from roundtrip_development.devnet.world import Built, describe
 from support.clocks import Clock
 from support.console_house import ConsoleHouse, house_of
+from support.keys import Person
 
 PIECE = {"hx-request": "true"}
 
@@ -71,6 +72,27 @@ async def test_trades_are_told_with_their_wallets(house: ConsoleHouse, token: st
     assert places == sorted(places, reverse=True)
     assert 0 < len(places) <= 30
     assert len(re.findall('href="/wallet/0x', text)) == len(places)
+
+
+async def test_a_reader_finds_their_own_trades_and_those_of_wallets_that_they_follow(
+    indexed: Context, built: Built, token: str
+) -> None:
+    keys = {one["address"]: one["privateKey"] for one in describe(built, "")["accounts"]}
+    async with house_of(indexed, Clock()) as house:
+        text = await page(house, f"/token/{token}/trades")
+        assert "Mine</button>" not in text
+        own, *others = dict.fromkeys(re.findall('href="/wallet/(0x[0-9a-f]{40})', text))
+        session = await house.signed_in(Person(keys[own]))
+        form = {"csrf": await house.csrf(session), "address": others[0]}
+        status, _, _ = await house.post("/account/do/follow_wallet", form, session)
+        assert status == 200
+        _, text, _ = await house.get(f"/token/{token}/trades", session)
+        assert "Mine</button>" in text
+    rows = re.findall(r"<tr data-row=(?:(?!</tr>).)*", text, re.DOTALL)
+    assert {" data-own" in row for row in rows} == {" data-followed" in row for row in rows} == {True, False}
+    for row in rows:
+        assert (" data-own" in row) == (f"/wallet/{own}" in row) == (">you</span>" in row)
+        assert (" data-followed" in row) == (f"/wallet/{others[0]}" in row) == (">you follow</span>" in row)
 
 
 async def test_open_pages_that_ask_again_meet_no_limit(house: ConsoleHouse, token: str) -> None:

@@ -15,7 +15,7 @@ from roundtrip.services.boards.price_chart import (
     CandleRow,
     ChartParams,
     PriceChart,
-    followed_wallets,
+    known_traders,
     price_chart,
     token_trades,
 )
@@ -31,7 +31,7 @@ _TRADES = page_operation(
     token_trades, "newest_trades", counts="never", shared_by=lambda params: params.address.lower(),
     from_replica=True, bad_params="bad_address", errors=("busy",),
 )  # fmt: skip
-_FOLLOWED = own_operation(followed_wallets, counts="never", errors=("busy",))
+_KNOWN = own_operation(known_traders, counts="never", errors=("busy",))
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _MIN_ZEROS = 4
 """From so many zeros after the point on, they are counted."""
@@ -64,11 +64,12 @@ async def show_chart(visit: Visit) -> Response:
 async def show_trades(visit: Visit) -> Response:
     """GET /token/{address}/trades: the newest trades."""
     found = await visit.ask(_TRADES, TokenParams(visit.address))
-    followed = [] if visit.session is None else (await visit.ask(_FOLLOWED)).wallets
+    known = None if visit.session is None else await visit.ask(_KNOWN)
     return visit.show(
         "trades_piece.html" if visit.is_piece() else "trades.html",
         found=found,
-        followed=followed,
+        own=None if known is None else known.own,
+        followed=[] if known is None else known.followed,
         shorten=shorten_price,
     )
 

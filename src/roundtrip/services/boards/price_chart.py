@@ -469,14 +469,15 @@ def _present_trade(trade: NewestTrade, tags: TraderTags, scale: QuoteScale | Non
     )
 
 
-class FollowedWallets(msgspec.Struct, frozen=True):
-    """The wallets that an account follows."""
+class KnownTraders(msgspec.Struct, frozen=True):
+    """An account's wallet, and those that it follows."""
 
-    wallets: list[str]
+    own: str
+    followed: list[str]
 
 
-async def followed_wallets(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[FollowedWallets]:
-    """The wallets that the account follows. Raises ServiceFull (busy)."""
+async def known_traders(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[KnownTraders]:
+    """The account's wallet and those that it follows. Raises ServiceFull (busy)."""
     async with reading(ctx) as (connection, _):
         follows = await follows_of(connection, account.id)
-    return UseCaseAnswer(FollowedWallets([follow.wallet for follow in follows]))
+    return UseCaseAnswer(KnownTraders(account.wallet, [follow.wallet for follow in follows]))
