@@ -193,6 +193,33 @@ async def test_what_a_wallet_holds_has_its_newest_check_and_tokens_have_their_sy
     await indexed.pool.execute("DELETE FROM facts.token WHERE token = $1", row["token"])
 
 
+async def test_a_wallets_trades_are_on_its_page_and_older_ones_a_page_further(
+    house: ConsoleHouse, indexed: Context
+) -> None:
+    busiest = await indexed.pool.fetchval(
+        "SELECT wallet.address FROM facts.position AS position JOIN facts.address AS wallet"
+        " ON wallet.id = position.wallet_id GROUP BY 1 ORDER BY sum(buys + sells) DESC LIMIT 1"
+    )
+    wallet = f"0x{busiest.hex()}"
+    _, page, _ = await house.get(f"/wallet/{wallet}")
+    assert "Newest trades</h2>" in page
+    path, found = f"/wallet/{wallet}/trades", list[str]()
+    while path:
+        status, page, _ = await house.get(path)
+        assert status == 200
+        rows = re.findall(r'<tr data-row="([0-9-]+)">', page)
+        assert 0 < len(rows) <= 20
+        found += rows
+        older = re.search(r'href="([^"]*[?]before=[^"]*)"', page)
+        path = "" if older is None else older.group(1)
+    count = (
+        "SELECT sum(buys + sells) FROM facts.position JOIN facts.address ON id = wallet_id WHERE address = $1"
+    )
+    assert len(set(found)) == len(found) == await indexed.pool.fetchval(count, busiest) > 20
+    for before, status in (("1-1-1", 200), ("x", 400), (f"{2**31}-1-1", 400)):
+        assert (await house.get(f"/wallet/{wallet}/trades?before={before}"))[0] == status
+
+
 async def test_bad_input_is_told_on_a_page(house: ConsoleHouse) -> None:
     status, page, _ = await house.get("/token/0x12")
     assert status == 400
