@@ -167,8 +167,8 @@ async def test_a_verdict_is_a_word_and_a_colour_and_never_a_code(
     hero = page.partition('<article class="hero')[2].partition("</article>")[0]
     assert f"<strong>{word}</strong>" in hero
     assert hero.startswith(f' t-{level}"')
-    # Nobody is led to buy what cannot be sold, or sells with a warning.
-    assert ('class="btn primary"' in page) == (level == "ok")
+    # Nobody is led to buy what cannot be sold, sells with a warning, or has a grave risk.
+    assert ('class="btn primary"' in page) == (level == "ok" and "chip t-danger" not in hero)
     assert f"<title>{word}: " in page
     assert json.loads(code(page, "raw"))["verdict"]["code"] not in words(f"<{hero}").split()
 

@@ -53,7 +53,7 @@ function tellNext() {
     const left = Math.ceil(Number(link.dataset.againAfter) - seconds);
     // A wrong clock of the reader must not hold the link back for long.
     const waits = left > 0 && seconds >= 0;
-    link.nextElementSibling.textContent = waits ? `(a new check in ${left}\u00a0s)` : "";
+    link.nextElementSibling.textContent = waits ? `in ${left}\u00a0s` : "";
     if (waits) link.setAttribute("aria-disabled", "true");
     else link.removeAttribute("aria-disabled");
   }
@@ -74,7 +74,8 @@ document.addEventListener("click", (event) => {
   if (button) copy(button);
 });
 
-// Parts that come are fetched a screen before they are seen, so that nothing jumps under the reader.
+// Parts that come are fetched a screen before they are seen, so that nothing jumps under the reader; not before the
+// first scroll, since a phone has enough to do while the page comes.
 const near = new IntersectionObserver((seen) => {
   for (const { isIntersecting, target } of seen) {
     if (!isIntersecting) continue;
@@ -82,9 +83,9 @@ const near = new IntersectionObserver((seen) => {
     htmx.trigger(target, "near");
   }
 }, { rootMargin: "100% 0px" });
-window.addEventListener("load", () => {
+window.addEventListener("scroll", () => {
   for (const part of document.querySelectorAll("[data-near]")) near.observe(part);
-});
+}, { once: true, passive: true });
 
 // The size's slider: each place is a size that was simulated. A press checks it in full.
 document.addEventListener("htmx:afterSettle", () => {

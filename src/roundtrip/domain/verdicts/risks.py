@@ -34,12 +34,17 @@ class Risk:
     text: str
 
 
+def _format_share(bps: int) -> str:
+    """As ``format_percent``; a whole percentage without decimals."""
+    return format_percent(bps).replace(".00", "")
+
+
 def rate_insiders(bps: int | None) -> Risk:
     """What the deployer, snipers, bundles and the wallets that the deployer funded hold, of the supply."""
     if bps is None:
         return Risk("insiders", "unknown", "insiders not read")
     level: Level = "danger" if bps >= INSIDERS_HIGH_BPS else "warn" if bps >= INSIDERS_MINDED_BPS else "ok"
-    return Risk("insiders", level, f"insiders hold {format_percent(bps)}")
+    return Risk("insiders", level, f"insiders hold {_format_share(bps)}")
 
 
 def find_insider_warning(verdict: Level, bps: int | None) -> Risk | None:
@@ -55,9 +60,9 @@ def rate_liquidity(leaving: LeavingLiquidity | None) -> Risk:
         return Risk("liquidity", "unknown", "liquidity not read")
     if leaving.free_bps:
         level: Level = "danger" if leaving.free_bps >= MUCH_FREE_BPS else "warn"
-        return Risk("liquidity", level, f"{format_percent(leaving.free_bps)} of liquidity can be withdrawn")
+        return Risk("liquidity", level, f"{_format_share(leaving.free_bps)} of liquidity can be withdrawn")
     if leaving.unproven_bps:
-        text = f"who can withdraw {format_percent(leaving.unproven_bps)} of liquidity is not known"
+        text = f"who can withdraw {_format_share(leaving.unproven_bps)} of liquidity is not known"
         return Risk("liquidity", "unknown", text)
     return Risk("liquidity", "ok", "liquidity is locked, burned or kept")
 

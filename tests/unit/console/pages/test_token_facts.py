@@ -297,7 +297,7 @@ def test_chips_agree_with_what_the_page_reads_of_holders() -> None:
     card = build_answer(CheckCard, {"risks": risks})
     shown = list_risks(check, card, held, StoredRisk())
     assert [shown[0].text, shown[-1].text] == ["insiders hold 20.47 %", "launched 13 minutes ago"]
-    assert list_risks(check, card, None, StoredRisk(2000))[0].text == "insiders hold 20.00 %"
+    assert list_risks(check, card, None, StoredRisk(2000))[0].text == "insiders hold 20 %"
 
 
 @pytest.mark.parametrize(
@@ -319,5 +319,5 @@ def test_risks_stand_beside_every_verdict_of_a_token_that_a_pool_trades(
     shown = list_risks(check, build_answer(CheckCard, {"risks": risks}), None, stored)
     assert len(shown) == count
     assert [risk.text for risk in shown if risk.level == "danger"] == (
-        ["insiders hold 40.74 %", "100.00 % of liquidity can be withdrawn"] if shown else []
+        ["insiders hold 40.74 %", "100 % of liquidity can be withdrawn"] if shown else []
     )

@@ -36,6 +36,7 @@ def test_what_insiders_hold_has_a_level_of_its_own(bps: int | None, level: str) 
 
 def test_a_measured_share_is_named_and_no_threshold() -> None:
     assert rate_insiders(4074).text == "insiders hold 40.74 %"
+    assert rate_insiders(10_000).text == "insiders hold 100 %"
 
 
 @pytest.mark.parametrize(
