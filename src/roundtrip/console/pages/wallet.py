@@ -31,8 +31,13 @@ CALLS = page_operation(
     transaction_calls, shared_by=lambda params: params.hash.lower(), lane="checks",
     bad_params="bad_address", errors=("not_found", "upstream", "busy"),
 )  # fmt: skip
+# Open pages ask for the newest again and again, as for a token's.
 _TRADES = page_operation(
-    wallet_trades, counts="never", shared_by=lambda params: f"{params.address.lower()} {params.before}",
+    wallet_trades, counts="never", shared_by=lambda params: params.address.lower(),
+    from_replica=True, errors=("bad_address", "busy"),
+)  # fmt: skip
+_OLDER_TRADES = page_operation(
+    wallet_trades, "older_trades", shared_by=lambda params: f"{params.address.lower()} {params.before}",
     from_replica=True, errors=("bad_address", "busy"),
 )  # fmt: skip
 _LINKED = find_operation("linked_wallets", WalletParams, LinkedWallets)
@@ -228,7 +233,8 @@ async def show_trades(visit: Visit) -> Response:
 
 
 async def _trade_values(visit: Visit, before: str = "") -> dict[str, Any]:
-    found = await visit.ask(_TRADES, {"address": visit.address, "before": before})
+    operation = _OLDER_TRADES if before else _TRADES
+    found = await visit.ask(operation, {"address": visit.address, "before": before})
     return {"found": found, "is_older": bool(before), "shorten": shorten_price}
 
 
