@@ -115,7 +115,9 @@ async def test_holdings_are_what_the_tokens_say(indexed: Context, built: Built, 
         # An eth was worth about the same all the time.
         assert 2000 < row.entry_usd / row.entry_eth < 5000
         # No price here moved by more than what a whole curve makes of it.
-        assert 0.02 < row.worth_eth / (row.entry_eth * raw / 10**18) < 50
+        assert row.cost_eth is not None
+        assert 0.02 < row.worth_eth / row.cost_eth < 50
+        assert row.gain_eth == pytest.approx(row.worth_eth - row.cost_eth)
 
 
 async def test_launches_and_their_ends(indexed: Context) -> None:
@@ -308,6 +310,7 @@ async def test_worth_is_by_the_last_trade_and_entry_by_what_was_paid(
     assert (row.amount_raw, row.bought_raw) == (str(held), str(2 * ETH))
     assert (row.entry_eth, row.entry_usd) == (1.5, 2.5)
     assert row.worth_eth == held // 2 / ETH, "by the newest that was of more than dust"
+    assert (row.cost_eth, row.gain_eth) == (1.0, 0.0), "of the two that it bought, not of all that it got"
     assert (row.priced_at, row.last_traded_at) == (at(START_S + 8), at(START_S + 5))
 
 
@@ -318,6 +321,7 @@ async def test_what_is_not_known_of_a_holding_is_null(
     await made.position(wallet, token, held_raw=5, cost_wei=7, bought_raw=5, spent_micro_usd=None, unpriced=1)
     (row,) = (await history(by_hand, wallet)).holdings.rows
     assert (row.entry_eth, row.entry_usd, row.worth_eth, row.priced_at) == (None,) * 4
+    assert (row.cost_eth, row.gain_eth) == (7 / ETH, None)
     assert row.amount is not None
 
 

@@ -129,6 +129,7 @@ def biggest(own: list[Row]) -> list[wallets.OpenPosition]:
             row["unpriced"],
             None if row["spent_micro_usd"] is None else int(row["spent_micro_usd"]),
             row["last_s"],
+            row["round_unpriced"],
         )
         for row in left[: wallets.MAX_HELD_SHOWN]
     ]

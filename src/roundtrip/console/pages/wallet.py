@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import msgspec
 from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import find_operation
@@ -49,15 +48,6 @@ _MAX_DRAWN = 12
 """Wallets in one drawing: the list below it has the rest."""
 
 
-class ValuedPosition(HoldingAnswer, frozen=True):
-    """A position with its cost (the average price of its buys times the amount) and its gain at the last
-    price, in eth and bps of the cost. None: not known."""
-
-    cost_eth: float | None
-    gain_eth: float | None
-    gain_bps: int | None
-
-
 class GainSum(NamedTuple):
     """The sum of the gains that are known, of how many positions. ``bps``: of what these cost; None: they
     cost nothing."""
@@ -100,7 +90,7 @@ class PayerTree(NamedTuple):
     not_drawn: int
 
 
-_SORTS: Mapping[str, Callable[[ValuedPosition], Any]] = {
+_SORTS: Mapping[str, Callable[[HoldingAnswer], Any]] = {
     "cost": lambda row: row.cost_eth,
     "worth": lambda row: row.worth_eth,
     "gain": lambda row: row.gain_eth,
@@ -108,8 +98,6 @@ _SORTS: Mapping[str, Callable[[ValuedPosition], Any]] = {
     "traded": lambda row: row.last_traded_at,
 }
 """By what positions are sorted, the largest first; a value that is not known comes last."""
-_NO_GAIN = 1e-9
-"""A gain below this share of the cost counts as 0: floats are not more exact."""
 _MAX_DAYS = 90
 """The chart has so many days: each more makes its bars thinner."""
 
@@ -121,13 +109,14 @@ async def show_wallet(visit: Visit) -> Response:
     answer = page.history
     sort = visit.query.get("sort", "cost")
     sort = sort if sort in _SORTS else "cost"
-    positions = sort_positions([value_position(row) for row in answer.holdings.rows], sort)
+    positions = sort_positions(answer.holdings.rows, sort)
     shown = [row.token.address for row in positions] + [row.token.address for row in answer.launches.rows]
     return visit.show(
         "wallet.html",
         page=page,
         answer=answer,
         positions=positions,
+        gain_bps=gain_bps,
         states=await read_token_states(visit, shown),
         unrealised=sum_gains(positions),
         sort=sort,
@@ -146,27 +135,19 @@ def is_unknown(answer: WalletHistory) -> bool:
     return answer.origin_status != "known" and not any(counts)
 
 
-def value_position(row: HoldingAnswer) -> ValuedPosition:
-    """The position with its cost and its gain."""
-    cost = gain = gain_bps = None
-    if row.entry_eth is not None and row.amount is not None:
-        cost = row.entry_eth * float(row.amount)
-    if cost is not None and row.worth_eth is not None:
-        gain = row.worth_eth - cost
-        if abs(gain) < cost * _NO_GAIN:
-            gain = 0.0
-        gain_bps = round(10_000 * gain / cost) if cost else None
-    return ValuedPosition(**msgspec.structs.asdict(row), cost_eth=cost, gain_eth=gain, gain_bps=gain_bps)
+def gain_bps(row: HoldingAnswer) -> int | None:
+    """The gain in hundredths of a percent of the cost; None: not known, or it cost nothing."""
+    return None if row.gain_eth is None or not row.cost_eth else round(10_000 * row.gain_eth / row.cost_eth)
 
 
-def sort_positions(rows: Sequence[ValuedPosition], sort: str) -> list[ValuedPosition]:
+def sort_positions(rows: Sequence[HoldingAnswer], sort: str) -> list[HoldingAnswer]:
     """The positions in the order of ``sort``."""
     value = _SORTS[sort]
     known = [row for row in rows if value(row) is not None]
     return [*sorted(known, key=value, reverse=True), *(row for row in rows if value(row) is None)]
 
 
-def sum_gains(rows: Sequence[ValuedPosition]) -> GainSum | None:
+def sum_gains(rows: Sequence[HoldingAnswer]) -> GainSum | None:
     """The sum of the gains that are known; None: no gain is known."""
     gains = [row.gain_eth for row in rows if row.gain_eth is not None]
     if not gains:

@@ -169,3 +169,32 @@ def _fold_sell(before: WalletPosition, fill: ValuedFill) -> tuple[WalletPosition
         bought, sold + token_raw, held, cost, spent, got, profit, spent_usd, buys, sells + 1, unpriced,
         closed, round_spent, round_got, most, round_unpriced, number, first_s, spot.at_s,
     )), closing  # fmt: skip
+
+
+def is_short(amount_raw: int, held_raw: int) -> bool:
+    """Whether more than a thousandth of what was bought and not sold is no longer in the wallet: it gave that
+    away, or a tax or a hook kept it."""
+    return amount_raw * 1000 < held_raw * 999
+
+
+class HeldValue(NamedTuple):
+    """What a wallet paid, on average, for what is left of its buys, and the gain. ``gain_wei`` None: not
+    known."""
+
+    cost_wei: int
+    gain_wei: int | None
+
+
+def value_held(held_raw: int, cost_wei: int, amount_raw: int, worth_wei: int | None) -> HeldValue:
+    """``held_raw``, ``cost_wei``: as in a position, above 0. ``worth_wei``: of ``amount_raw``, which is all
+    that the wallet holds. What others sent to it cost nothing and is no gain. Where it ``is_short`` the gain
+    is not known: what it gave away is no loss."""
+    if is_short(amount_raw, held_raw):
+        return HeldValue(cost_wei, None)
+    kept_raw = min(held_raw, amount_raw)
+    kept_cost_wei = cost_wei * kept_raw // held_raw
+    if worth_wei is None:
+        return HeldValue(kept_cost_wei, None)
+    gain_wei = worth_wei * kept_raw // amount_raw - kept_cost_wei
+    # Each of the divisions leaves out up to a wei.
+    return HeldValue(kept_cost_wei, 0 if abs(gain_wei) <= 2 else gain_wei)

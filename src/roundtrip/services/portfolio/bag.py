@@ -22,6 +22,7 @@ from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.refusals import NO_REASON
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.market.profit import is_short, value_held
 from roundtrip.domain.trade.text import describe_reason
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -256,22 +257,10 @@ def _value_token(holding: BagToken, amount_raw: int | None, valued: Valued | Par
     worth_wei = sold.wei if sold is not None else 0 if isinstance(valued, RefusedCall) else None
     if holding.cost_wei is None or not holding.held_raw or amount_raw is None:
         return _TokenValue(worth_wei, None, None)
-    if _is_short(amount_raw, holding.held_raw):
-        # Given away, or kept by a tax or a pool's hook: only the latter is a loss.
-        return _TokenValue(worth_wei, holding.cost_wei, None)
-    # Tokens received as a gift have no known cost.
-    kept_raw = min(holding.held_raw, amount_raw)
-    cost_wei = holding.cost_wei * kept_raw // holding.held_raw
-    gain_wei = None if worth_wei is None else worth_wei * kept_raw // amount_raw - cost_wei
-    if isinstance(valued, PartValue):
-        # What the rest brings in later sales is not known: it is neither worth nothing nor as much.
-        gain_wei = None
-    return _TokenValue(worth_wei, cost_wei, gain_wei)
-
-
-def _is_short(amount_raw: int, bought_raw: int) -> bool:
-    """Whether more than a thousandth of what was bought and not sold is no longer in the wallet."""
-    return amount_raw * 1000 < bought_raw * 999
+    value = value_held(holding.held_raw, holding.cost_wei, amount_raw, worth_wei)
+    # What the rest brings in later sales is not known: it is neither worth nothing nor as much.
+    gain_wei = None if isinstance(valued, PartValue) else value.gain_wei
+    return _TokenValue(worth_wei, value.cost_wei, gain_wei)
 
 
 def _proceeds(valued: Valued | PartValue | None) -> SellValue | None:
@@ -399,7 +388,7 @@ def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord, is_b
     short = sum(
         row.cost_eth is not None
         and row.amount_raw is not None
-        and _is_short(int(row.amount_raw), int(row.bought_raw))
+        and is_short(int(row.amount_raw), int(row.bought_raw))
         for row in rows
     )
     if short:

@@ -11,6 +11,7 @@ from roundtrip.chain.holders.wallet_views import WalletToken, WalletViews
 from roundtrip.domain.base.figures import format_count, format_eth
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
+from roundtrip.domain.market.profit import value_held
 from roundtrip.domain.wallets.linked import FirstSeen, is_exchange
 from roundtrip.services.support.answer_fields import (
     Graduated,
@@ -168,6 +169,20 @@ class HoldingAnswer(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     priced_at: Annotated[datetime | None, says("Time of that last trade. null: not known.")]
+    cost_eth: Annotated[
+        float | None,
+        says(
+            "What it paid, on average, for what is left of what it bought since it last had sold out, in "
+            "eth. null: not known."
+        ),
+    ]
+    gain_eth: Annotated[
+        float | None,
+        says(
+            "Worth of what is left of its buys, less costEth, in eth. null: not known, or it no longer "
+            "holds some of what it did not sell."
+        ),
+    ]
     last_traded_at: Annotated[datetime, says("When the wallet last traded it.")]
 
 
@@ -381,11 +396,11 @@ def _present_holding(
     spent_wei = None if position.unpriced else position.spent_wei
     # A balance above the supply is false.
     believed = amount if amount is not None and (supply is None or amount <= supply) else None
-    worth = (
-        None
-        if believed is None or last_trade is None
-        else eth(believed * last_trade.eth_wei // last_trade.token_raw)
-    )
+    worth_wei = value = None
+    if believed is not None and last_trade is not None:
+        worth_wei = believed * last_trade.eth_wei // last_trade.token_raw
+    if believed is not None and not position.round_unpriced:
+        value = value_held(position.held_raw, position.cost_wei, believed, worth_wei)
     return HoldingAnswer(
         token=present_token(label),
         amount=None if amount is None or decimals is None else plain_decimal(amount, decimals),
@@ -394,8 +409,10 @@ def _present_holding(
         supply_bps=None if believed is None else share_bps(believed, supply),
         entry_eth=_price_each(spent_wei, position.bought_raw, decimals, WEI_PER_ETH),
         entry_usd=_price_each(position.spent_micro_usd, position.bought_raw, decimals, USDG_UNIT),
-        worth_eth=worth,
-        priced_at=None if worth is None or last_trade is None else when(last_trade.at_s),
+        worth_eth=_to_eth(worth_wei),
+        priced_at=None if worth_wei is None or last_trade is None else when(last_trade.at_s),
+        cost_eth=None if value is None else eth(value.cost_wei),
+        gain_eth=None if value is None else _to_eth(value.gain_wei),
         last_traded_at=when(position.last_s),
     )
 

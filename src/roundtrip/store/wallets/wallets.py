@@ -91,7 +91,7 @@ class ClosingsSummary:
 
 @dataclass(frozen=True, slots=True)
 class OpenPosition:
-    """A position with something left of what was bought, all amounts as in facts.position."""
+    """A position with something left of what was bought, all fields as in facts.position."""
 
     token_id: int
     held_raw: Numeric
@@ -101,6 +101,7 @@ class OpenPosition:
     unpriced: int
     spent_micro_usd: Numeric | None
     last_s: int
+    round_unpriced: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ async def closings(connection: Connection, wallet_id: int, since_s: int) -> Clos
 
 
 _HELD = """
-SELECT token_id, held_raw, cost_wei, bought_raw, spent_wei, unpriced, spent_micro_usd, last_s
+SELECT token_id, held_raw, cost_wei, bought_raw, spent_wei, unpriced, spent_micro_usd, last_s, round_unpriced
 FROM (SELECT * FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2) AS newest
 WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 """

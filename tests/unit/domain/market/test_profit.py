@@ -18,6 +18,7 @@ from roundtrip.domain.market.profit import (
     WalletPosition,
     fold,
     fold_fills,
+    value_held,
 )
 
 ETH = 10**18
@@ -344,3 +345,22 @@ def test_a_round_within_one_block_is_no_profit() -> None:
     # Begun in another block than the last one's end.
     again = [bought, sold, bought._replace(spot=at(7, 2)), sold._replace(spot=at(9, 0))]
     assert len(fold_fills(None, again)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("amount_raw", "worth_wei", "expected"),
+    [
+        (1000, 700, (500, 200)),
+        # Others sent it as much again: half of the worth is of its own buys.
+        (2000, 1400, (500, 200)),
+        # A thousandth less is rounding of a token; more is gone.
+        (999, 999, (499, 500)),
+        (998, 998, (500, None)),
+        (1000, None, (500, None)),
+        (0, 0, (500, None)),
+    ],
+)
+def test_what_is_left_gains_over_what_was_paid_for_it(
+    amount_raw: int, worth_wei: int | None, expected: tuple[int, int | None]
+) -> None:
+    assert value_held(1000, 500, amount_raw, worth_wei) == expected

@@ -1,18 +1,16 @@
 """A wallet's positions, profit and family, as its page shows and draws them."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from roundtrip.console.pages.wallet import (
-    ValuedPosition,
     draw_profit,
     draw_ties,
+    gain_bps,
     is_unknown,
     sort_positions,
     sum_gains,
-    value_position,
 )
 from roundtrip.services.wallets.history import RealisedDay
 from roundtrip.services.wallets.history_answer import HoldingAnswer, WalletHistory
@@ -23,37 +21,36 @@ NOW = datetime(2026, 11, 27, 9, tzinfo=UTC)
 A, B, C, FUNDER, OWN = ("0x" + digit * 40 for digit in "abcef")
 
 
-def position(entry_eth: float | None, amount: str | None, worth_eth: float | None) -> ValuedPosition:
-    given = {"entryEth": entry_eth, "amount": amount, "worthEth": worth_eth}
-    return value_position(build_answer(HoldingAnswer, given))
+def position(cost_eth: float | None, gain_eth: float | None, worth_eth: float = 1.0) -> HoldingAnswer:
+    given = {"costEth": cost_eth, "gainEth": gain_eth, "worthEth": worth_eth}
+    return build_answer(HoldingAnswer, given)
 
 
-def test_a_gain_is_the_worth_less_the_cost_of_what_is_left() -> None:
-    row = position(0.5, "4", 3.0)
-    assert (row.cost_eth, row.gain_eth, row.gain_bps) == (2.0, 1.0, 5000)
+@pytest.mark.parametrize(
+    ("cost_eth", "gain_eth", "bps"),
+    [
+        (2.0, 1.0, 5000),
+        (3.0, -3.0, -10_000),
+        (1.0, 0.0, 0),
+        (0.0, 3.0, None),
+        (None, None, None),
+        (1.0, None, None),
+    ],
+)
+def test_a_gain_is_told_as_a_share_of_the_cost(
+    cost_eth: float | None, gain_eth: float | None, bps: int | None
+) -> None:
+    assert gain_bps(position(cost_eth, gain_eth)) == bps
 
 
-def test_what_floats_cannot_tell_from_nothing_is_no_gain() -> None:
-    row = position(0.1 / 3, "3", 0.10000000000000014)
-    assert (row.gain_eth, row.gain_bps) == (0.0, 0)
-    assert position(0.1, "1", 0.1001).gain_bps == 10
-
-
-@pytest.mark.parametrize("parts", [(None, "4", 3.0), (0.5, None, 3.0), (0.5, "4", None)])
-def test_a_gain_of_something_unknown_is_unknown_and_in_no_sum(parts: tuple[Any, Any, Any]) -> None:
-    row = position(*parts)
-    assert (row.gain_eth, row.gain_bps) == (None, None)
-    assert sum_gains([row]) is None
-    assert sum_gains([row, position(1.0, "2", 1.0)]) == (-1.0, -5000, 1)
-
-
-def test_a_position_that_cost_nothing_gains_no_share_of_it() -> None:
-    row = position(0.0, "4", 3.0)
-    assert (row.gain_eth, row.gain_bps) == (3.0, None)
+def test_what_is_not_known_is_in_no_sum() -> None:
+    unknown = position(1.0, None)
+    assert sum_gains([unknown]) is None
+    assert sum_gains([unknown, position(2.0, -1.0)]) == (-1.0, -5000, 1)
 
 
 def test_positions_are_sorted_the_largest_first_and_the_unknown_last() -> None:
-    rows = [position(None, "1", 9.0), position(1.0, "1", 2.0), position(1.0, "3", 1.0)]
+    rows = [position(None, None, 9.0), position(1.0, 1.0, 2.0), position(3.0, -2.0, 1.0)]
     assert [row.worth_eth for row in sort_positions(rows, "gain")] == [2.0, 1.0, 9.0]
     assert [row.worth_eth for row in sort_positions(rows, "worth")] == [9.0, 2.0, 1.0]
 
