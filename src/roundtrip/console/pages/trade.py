@@ -116,7 +116,7 @@ async def show_trade(visit: Visit) -> Response:
     verifier proves of them."""
     form = TradeForm.read(visit)
     if not form.is_complete():
-        return _show_form(visit, form)
+        return await _show_form(visit, form)
     try:
         operation = _SELL if form.side == "sell" else _BUY
         body = await visit.ask_json(operation, form.params())
@@ -124,7 +124,7 @@ async def show_trade(visit: Visit) -> Response:
         # A page that is asked for too fast comes back by itself.
         if fault.code in (*_WITHOUT_FORM, "rate_limited"):
             raise
-        return _show_form(visit, form, fault)
+        return await _show_form(visit, form, fault)
     contracts = visit.console.dispatch.ctx.contracts
     trade = msgspec.json.decode(body, type=operation.answer)
     verdict, insiders = trade.verdict, None
@@ -156,9 +156,13 @@ def _describe_gas(visit: Visit, units: int) -> str:
     return f"${usd:,.2f}" if usd >= _LEAST_USD else "under $0.01"
 
 
-def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = None) -> Response:
-    status = 200 if fault is None else fault.status
-    return visit.show("trade.html", status, form=form, trade=None, fault=fault)
+async def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = None) -> Response:
+    status, token = 200 if fault is None else fault.status, form.token.lower()
+    states = await read_token_states(visit, [token]) if _ADDRESS.fullmatch(token) else {}
+    return visit.show("trade.html", status, form=form, trade=None, fault=fault, state=states.get(token))
+
+
+_ADDRESS = re.compile("0x[0-9a-f]{40}")
 
 
 def _verify(visit: Visit, trade: bytes, form: TradeForm) -> "verify.Report | None":

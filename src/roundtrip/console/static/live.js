@@ -1,4 +1,10 @@
 "use strict";
+// The board's own tab is in sight, also of a phone.
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+  const bar = tab.parentElement;
+  bar.scrollLeft = tab.offsetLeft - bar.offsetLeft - (bar.clientWidth - tab.offsetWidth) / 2;
+}
+
 // Updates live boards. htmx reads the stream. Rows that are shown change where they are; new rows and another
 // order wait until the reader asks for them, so that nothing jumps. A list without a button changes at once.
 for (const board of document.querySelectorAll("[sse-connect]")) {

@@ -293,6 +293,10 @@ def _read_raised(row: FillingRow) -> float | None:
     return float(row.raised) if row.raised is not None and row.quote in ("eth", "weth") else None
 
 
+def _is_closed_for_buys(row: FillingRow) -> bool:
+    return row.fill_bps >= BPS or (row.verdict is not None and row.verdict.code == "cannot_buy")
+
+
 _FULL = {"50": "Half or more", "80": "80 % or more", "95": "95 % or more"}
 _GRADUATED = {"1": "Graduated one before", "3": "Graduated three or more"}
 GRADUATING: BoardTable[FillingRow] = BoardTable(
@@ -325,7 +329,9 @@ GRADUATING: BoardTable[FillingRow] = BoardTable(
     ),
     {**_CHIPS, ("full", "80"): "80 % full or more"},
     groups=("listed", "danger", "full"),
-    group=lambda row: "danger" if "danger" in _levels(row) else "full" if row.fill_bps >= BPS else "listed",
+    group=lambda row: (
+        "danger" if "danger" in _levels(row) else "full" if _is_closed_for_buys(row) else "listed"
+    ),
 )
 
 

@@ -106,7 +106,7 @@ def describe_holders(shares: HolderShares | None) -> list[TokenFact]:
         wallets, bps = shares.purse
         sign = _sign(bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
         if sign != "good":
-            text = f"{format_count(wallets, 'wallet')} of one purse hold {format_percent(bps)}."
+            text = f"{format_count(wallets, 'other wallet')} of one purse hold {format_percent(bps)}."
             facts.append(TokenFact(sign, text, "holders"))
     sign = _sign(shares.top10_bps, *TOP10_BOUNDS_BPS)
     if sign != "good" or (shares.is_complete and insiders.sign == "good"):
@@ -252,8 +252,8 @@ _UNSURE = "Who can withdraw {} of the liquidity is not known."
 
 
 def describe_stored_liquidity(leaving: LeavingLiquidity | None) -> TokenFact:
-    """What is known while the positions are being read; None: nothing. What was read before is never good: a
-    lock ends."""
+    """What is known while the positions are being read; None: nothing. It has the colour of the risk beside
+    the word, and says that it is of before."""
     sign: Sign = "mind"
     if leaving is None:
         text = "Liquidity: who can withdraw it is not known yet."
@@ -262,6 +262,7 @@ def describe_stored_liquidity(leaving: LeavingLiquidity | None) -> TokenFact:
     elif leaving.unproven_bps:
         text = _UNSURE.format(format_percent(leaving.unproven_bps))
     else:
+        sign = "good"
         text = "Nobody could withdraw the liquidity when it was last read: it was locked, burned or kept."
     return TokenFact(sign, text, "liquidity")
 

@@ -210,9 +210,9 @@ def test_wallets_of_one_purse_are_told() -> None:
 
     assert insider_facts(his) == ([], "Insiders hold 36.79 %.")
     # Strangers with one payer are a big holder, and no insiders.
-    assert insider_facts(strangers) == (["2 wallets of one purse hold 90.00 %."], None)
+    assert insider_facts(strangers) == (["2 other wallets of one purse hold 90.00 %."], None)
     assert insider_facts(his, strangers) == (
-        ["2 wallets of one purse hold 90.00 %."],
+        ["2 other wallets of one purse hold 90.00 %."],
         "Insiders hold 36.79 %.",
     )
 
