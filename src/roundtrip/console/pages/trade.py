@@ -158,7 +158,9 @@ def _describe_gas(visit: Visit, units: int) -> str:
 
 async def _show_form(visit: Visit, form: TradeForm, fault: RoundtripError | None = None) -> Response:
     status, token = 200 if fault is None else fault.status, form.token.lower()
-    states = await read_token_states(visit, [token]) if _ADDRESS.fullmatch(token) else {}
+    # Beside a fault an earlier verdict would look like an answer.
+    is_named = fault is None and _ADDRESS.fullmatch(token)
+    states = await read_token_states(visit, [token]) if is_named else {}
     return visit.show("trade.html", status, form=form, trade=None, fault=fault, state=states.get(token))
 
 
