@@ -214,6 +214,9 @@ _WARN, _TRAP = ("ok", "warn"), ("cannot_sell", "danger")
         pytest.param('"other_pool_tax_bps":3000', _SECOND, ("ok", "ok"), id="nor what is taxed there"),
         pytest.param('"opens_blocks":8', _DEEP, _WARN, id="it may open some blocks after its launch"),
         pytest.param('"closes_blocks":8', _DEEP, _TRAP, id="or close"),
+        pytest.param(
+            '"cooldown_s":86400,"sales_a_block":1', _DEEP, _WARN, id="a day may count from the last buy"
+        ),
     ],
 )
 async def test_each_limit_of_pace_code_pool_and_blocks(

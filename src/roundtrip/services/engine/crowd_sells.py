@@ -391,8 +391,8 @@ def _isolations_of(
 
     careful = tries(_CAREFUL_BPS)
     plain, share_raw = _plain(run, main_wei), max(1, held_raw * wallet.share_bps // BPS)
+    again_s = run.setting.crowd_gaps_s[0] if wallet.again_wei else 0
     if wallet.way != "pieces":
-        again_s = run.setting.crowd_gaps_s[0] if wallet.again_wei else 0
         yield isolate("as drawn", wallet, (Attempt(again_s + wallet.after_s + trade.late_s, share_raw),))
     # In the wallet's own proportion: a token may take more of a second buy.
     again_wei = main_wei * wallet.again_wei // (wallet.size_wei + wallet.again_wei)
@@ -401,7 +401,7 @@ def _isolations_of(
         approves_all=False, share_bps=BPS, way="usual", delegates=False,
     )  # fmt: skip
     yield isolate("blocks", plain, tries(BPS))
-    yield isolate("wallet", usual, careful if wallet.again_wei else tries(BPS))
+    yield isolate("wallet", usual, _also_later(careful, again_s) if again_s else tries(BPS))
     yield isolate("nearly all", plain, careful)
     others = tuple(m for m in sells.members if m.wallet != wallet)
     yield isolate("others", plain, careful, others)
@@ -413,7 +413,14 @@ def _isolations_of(
     changed = _change_each(wallet, plain, *(Attempt(at_s, left_raw(at_s, raw)) for at_s, raw in moments))
     for choice in _choices(trade, policy):
         other, *attempts = changed.get(choice, (plain,))
-        yield isolate(choice, other, tuple(attempts))
+        yield isolate(choice, other, _also_later(attempts, again_s if choice == "size" else 0))
+
+
+def _also_later(attempts: Sequence[Attempt], again_s: int) -> tuple[Attempt, ...]:
+    """These attempts, and the last one once more, as long after a second buy as it comes after the first: a
+    token may count from either. ``again_s``: how long after the first that comes; 0: there is none."""
+    later = [replace(attempt, after_s=attempt.after_s + again_s) for attempt in attempts[-1:] if again_s]
+    return (*attempts, *later)
 
 
 def _attempts(amounts: dict[int, tuple[int, ...]], part_bps: int, kept_bps: int) -> tuple[Attempt, ...]:
