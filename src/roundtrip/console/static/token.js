@@ -53,7 +53,7 @@ function tellNext() {
     const left = Math.ceil(Number(link.dataset.againAfter) - seconds);
     // A wrong clock of the reader must not hold the link back for long.
     const waits = left > 0 && seconds >= 0;
-    link.nextElementSibling.textContent = waits ? `in ${left}\u00a0s` : "";
+    link.nextElementSibling.textContent = waits ? `(a new check in ${left}\u00a0s)` : "";
     if (waits) link.setAttribute("aria-disabled", "true");
     else link.removeAttribute("aria-disabled");
   }
