@@ -29,7 +29,9 @@ _A_HUNDRED = """() => {
         copy.dataset.row = number;
         return copy;
     });
-    row.parentNode.replaceChildren(...rows);
+    const group = row.parentNode;
+    group.replaceChildren(...rows);
+    for (const other of document.querySelectorAll('#rows tbody')) if (other !== group) other.remove();
     return row.dataset.row;
 }"""
 _PLACES = """() => {

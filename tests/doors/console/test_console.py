@@ -220,6 +220,17 @@ async def test_a_wallets_trades_are_on_its_page_and_older_ones_a_page_further(
         assert (await house.get(f"/wallet/{wallet}/trades?before={before}"))[0] == status
 
 
+async def test_a_wallet_that_traded_nothing_has_a_page(house: ConsoleHouse, indexed: Context) -> None:
+    quiet = await indexed.pool.fetchval(
+        "SELECT address FROM facts.launch JOIN facts.address AS wallet ON wallet.id = deployer_id"
+        " WHERE NOT EXISTS (SELECT FROM facts.position WHERE wallet_id = deployer_id) LIMIT 1"
+    )
+    status, page, _ = await house.get(f"/wallet/0x{quiet.hex()}")
+    assert status == 200
+    assert "Tokens it launched</h2>" in page
+    assert "Newest trades" not in page
+
+
 async def test_bad_input_is_told_on_a_page(house: ConsoleHouse) -> None:
     status, page, _ = await house.get("/token/0x12")
     assert status == 400

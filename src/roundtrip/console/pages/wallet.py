@@ -123,7 +123,7 @@ async def show_wallet(visit: Visit) -> Response:
         sorts=tuple(_SORTS),
         bars=draw_profit(page.days, answer.block_time),
         is_unknown=is_unknown(answer),
-        **(await _trade_values(visit) if answer.record.trades else {}),
+        **(await _trade_values(visit) if answer.record.trades else {"found": None}),
         **await _mark_values(visit),
     )
 
