@@ -603,3 +603,16 @@ def test_a_bundle_is_drawn_with_a_name_for_each_of_its_wallets(funder: str | Non
     assert page.count("<tr><td ") == count
     assert "We do not know who funded 1 buyer." in page
     assert "holds None" not in page
+
+
+async def test_a_grave_risk_that_is_read_late_changes_the_button_and_the_bar_too(
+    reader: PageReader, built: Built
+) -> None:
+    token = built.tokens["plain"]
+    page = await reader.token(token)
+    made = re.search('id="(word-[0-9-]+)"', page)
+    assert made is not None
+    piece = await reader.page(f"/token/{token}?for={made.group(1)}", **{"hx-request": "true"})
+    assert 'id="acts" hx-swap-oob="true"' in piece
+    assert 'id="stays" aria-hidden="true" hx-swap-oob="true"' in piece
+    assert ('class="btn primary"' in piece) == ("chip t-danger" not in piece)

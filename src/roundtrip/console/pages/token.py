@@ -150,7 +150,7 @@ async def _show_checked(visit: Visit) -> Response:
         word_id=f"word-{check.checked_at.timestamp() * 1000:.0f}-{params.probe_wei() or 0}",
         word=level_word(verdict.level, verdict.code),
         colour=verdict.level,
-        risks=list_risks(check, card, holders.held if holders else None, stored),
+        **_list_risk_values(check, card, holders, stored),
         is_tradable=is_tradable(verdict.code),
         has_pool=has_pool(verdict.code),
         is_traded=stored.is_traded,
@@ -177,6 +177,14 @@ async def _show_checked(visit: Visit) -> Response:
         mcp=_write_tool_call(address),
         head=ctx.heads.last_number(),
     )
+
+
+def _list_risk_values(
+    check: Check, card: CheckCard | None, holders: HoldersPage | None, stored: StoredRisk
+) -> dict[str, Any]:
+    """``grave``: the first risk that is a danger; None: none is."""
+    risks = list_risks(check, card, holders.held if holders else None, stored)
+    return {"risks": risks, "grave": next((risk for risk in risks if risk.level == "danger"), None)}
 
 
 def _write_query(params: CheckParams) -> str:

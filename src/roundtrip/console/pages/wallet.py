@@ -116,14 +116,14 @@ async def show_wallet(visit: Visit) -> Response:
         page=page,
         answer=answer,
         positions=positions,
-        gain_bps=gain_bps,
+        find_gain_bps=find_gain_bps,
         states=await read_token_states(visit, shown),
         unrealised=sum_gains(positions),
         sort=sort,
         sorts=tuple(_SORTS),
         bars=draw_profit(page.days, answer.block_time),
         is_unknown=is_unknown(answer),
-        **(await _trade_values(visit) if answer.record.trades else {"found": None}),
+        **(await _read_trades(visit) if answer.record.trades else {"found": None}),
         **await _mark_values(visit),
     )
 
@@ -135,7 +135,7 @@ def is_unknown(answer: WalletHistory) -> bool:
     return answer.origin_status != "known" and not any(counts)
 
 
-def gain_bps(row: HoldingAnswer) -> int | None:
+def find_gain_bps(row: HoldingAnswer) -> int | None:
     """The gain in hundredths of a percent of the cost; None: not known, or it cost nothing."""
     return None if row.gain_eth is None or not row.cost_eth else round(10_000 * row.gain_eth / row.cost_eth)
 
@@ -210,10 +210,10 @@ async def show_trades(visit: Visit) -> Response:
     ``before``: those before one."""
     before = visit.query.get("before", "")
     template = "wallet_trades_piece.html" if visit.is_piece() else "wallet_trades.html"
-    return visit.show(template, **await _trade_values(visit, before))
+    return visit.show(template, **await _read_trades(visit, before))
 
 
-async def _trade_values(visit: Visit, before: str = "") -> dict[str, Any]:
+async def _read_trades(visit: Visit, before: str = "") -> dict[str, Any]:
     operation = _OLDER_TRADES if before else _TRADES
     found = await visit.ask(operation, {"address": visit.address, "before": before})
     return {"found": found, "is_older": bool(before), "shorten": shorten_price}

@@ -401,7 +401,7 @@ def _isolations_of(
         approves_all=False, share_bps=BPS, way="usual", delegates=False,
     )  # fmt: skip
     yield isolate("blocks", plain, tries(BPS))
-    yield isolate("wallet", usual, _also_later(careful, again_s) if again_s else tries(BPS))
+    yield isolate("wallet", usual, _add_later_try(careful, again_s) if again_s else tries(BPS))
     yield isolate("nearly all", plain, careful)
     others = tuple(m for m in sells.members if m.wallet != wallet)
     yield isolate("others", plain, careful, others)
@@ -413,10 +413,10 @@ def _isolations_of(
     changed = _change_each(wallet, plain, *(Attempt(at_s, left_raw(at_s, raw)) for at_s, raw in moments))
     for choice in _choices(trade, policy):
         other, *attempts = changed.get(choice, (plain,))
-        yield isolate(choice, other, _also_later(attempts, again_s if choice == "size" else 0))
+        yield isolate(choice, other, _add_later_try(attempts, again_s if choice == "size" else 0))
 
 
-def _also_later(attempts: Sequence[Attempt], again_s: int) -> tuple[Attempt, ...]:
+def _add_later_try(attempts: Sequence[Attempt], again_s: int) -> tuple[Attempt, ...]:
     """These attempts, and the last one once more, as long after a second buy as it comes after the first: a
     token may count from either. ``again_s``: how long after the first that comes; 0: there is none."""
     later = [replace(attempt, after_s=attempt.after_s + again_s) for attempt in attempts[-1:] if again_s]

@@ -18,7 +18,7 @@ def bar(level: Level, code: str, *risks: Risk) -> str:
     values = {
         "check": SimpleNamespace(address="0x12", verdict=verdict, trade=None), "amount": "0.01",
         "colour": level, "word": level_word(level, code), "has_pool": True, "is_tradable": True,
-        "is_sized": False, "risks": risks,
+        "is_sized": False, "grave": next((risk for risk in risks if risk.level == "danger"), None),
     }  # fmt: skip
     return Templates({}).render("stays_piece.html", **values)
 

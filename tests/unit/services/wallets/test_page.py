@@ -7,7 +7,7 @@ import pytest
 from roundtrip.console.pages.wallet import (
     draw_profit,
     draw_ties,
-    gain_bps,
+    find_gain_bps,
     is_unknown,
     sort_positions,
     sum_gains,
@@ -40,7 +40,7 @@ def position(cost_eth: float | None, gain_eth: float | None, worth_eth: float = 
 def test_a_gain_is_told_as_a_share_of_the_cost(
     cost_eth: float | None, gain_eth: float | None, bps: int | None
 ) -> None:
-    assert gain_bps(position(cost_eth, gain_eth)) == bps
+    assert find_gain_bps(position(cost_eth, gain_eth)) == bps
 
 
 def test_what_is_not_known_is_in_no_sum() -> None:
