@@ -612,7 +612,7 @@ async def test_a_grave_risk_that_is_read_late_changes_the_button_and_the_bar_too
     page = await reader.token(token)
     made = re.search('id="(word-[0-9-]+)"', page)
     assert made is not None
-    piece = await reader.page(f"/token/{token}?for={made.group(1)}", **{"hx-request": "true"})
+    piece = await reader.page(f"/token/{token}?for={made.group(1)}", hx_request="true")
     assert 'id="acts" hx-swap-oob="true"' in piece
     assert 'id="stays" aria-hidden="true" hx-swap-oob="true"' in piece
     assert ('class="btn primary"' in piece) == ("chip t-danger" not in piece)
