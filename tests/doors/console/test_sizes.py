@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from roundtrip.config.settings import Settings
-from roundtrip.services.check.size_curve import SIZES_WEI, SizePoint, find_largest, size_curve
+from roundtrip.services.check.size_curve import SIZES_WEI, SizePoint, size_curve, split_sizes
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip_development.devnet.world import Built
@@ -24,15 +24,6 @@ async def url(indexed: Context) -> AsyncIterator[str]:
 
 async def read(context: Context, token: str) -> list[SizePoint]:
     return (await size_curve(context, TokenParams(token))).answer.points
-
-
-def points(*losses: int | None) -> list[SizePoint]:
-    """Of these losses; the sizes after them do not sell."""
-    rows = (*losses, *[None] * (len(SIZES) - len(losses)))
-    return [
-        SizePoint(eth, "refused" if loss is None else "sells", loss, None if loss is None else 0)
-        for eth, loss in zip(SIZES, rows, strict=True)
-    ]
 
 
 @pytest.mark.parametrize("story", ["plain", "v4_eth", "usdg_pool", "curve", "v4_fee_on_sell"])
@@ -77,23 +68,34 @@ async def test_where_nothing_can_be_bought_nothing_is_drawn(indexed: Context, bu
     assert "This is no verdict: a check at a size tries more." in shown
 
 
-@pytest.mark.parametrize(
-    ("losses", "largest"),
-    [
-        ((60, 60, 60, 60, 60, 60, 60, 60), (None, True)),
-        ((600,), (None, False)),
-        ((100, 200, 300, 700), ("0.2", False)),
-        ((100, 200), ("0.03", False)),
-        ((499, 501), ("0.02", False)),
-        ((), (None, False)),
-    ],
-)
-def test_the_largest_size_lies_between_two_that_were_tried(
-    losses: tuple[int, ...], largest: tuple[str | None, bool]
+@pytest.mark.parametrize("story", ["plain", "v4_eth", "max_transaction"])
+async def test_the_largest_size_was_tried_and_loses_little(
+    indexed: Context, built: Built, url: str, story: str
 ) -> None:
-    assert find_largest(points(*losses)) == largest
+    answer = (await size_curve(indexed, TokenParams(built.tokens[story]))).answer
+    assert answer.largest_eth is not None
+    cheap = [point.eth for point in answer.points if point.is_cheap()]
+    costly = [point.eth for point in answer.points if not point.is_cheap()]
+    assert float(cheap[-1]) <= float(answer.largest_eth) < float(costly[0])
+    async with (
+        aiohttp.ClientSession() as browser,
+        browser.get(f"{url}/v1/check/{built.tokens[story]}", params={"amount": answer.largest_eth}) as one,
+    ):
+        trade = (await one.json())["trade"]
+    tried = SizePoint(answer.largest_eth, "sells", trade["roundTripLossBps"], trade["priceImpactBps"])
+    assert tried.is_cheap()
+
+
+def test_between_two_sizes_lie_rounded_ones() -> None:
+    assert split_sizes(1_000, 2_000) == [1_100, 1_200, 1_300, 1_500, 1_600, 1_700, 1_800]
+    assert split_sizes(10, 12) == [11]
+    assert split_sizes(10, 11) == []
 
 
 def test_what_is_lost_counts_the_impact() -> None:
     assert SizePoint("1", "sells", 200, 1000).lost_bps() == 1180
+    assert SizePoint("1", "sells", 499, 0).is_cheap()
+    assert not SizePoint("1", "sells", 500, 0).is_cheap()
+    assert not SizePoint("1", "part", 100, 0).is_cheap()
+    assert not SizePoint("1", "refused").is_cheap()
     assert len(SIZES_WEI) == len(SIZES)

@@ -3,7 +3,7 @@ by a simulation of its own on the newest block, by a wallet that nobody else tra
 
 No verdict: the sells of a check also come an hour and a day later, and in company."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -56,12 +56,16 @@ class SizePoint(msgspec.Struct, frozen=True, rename="camel"):
             return None
         return BPS - (BPS - self.loss_bps) * (BPS - (self.impact_bps or 0)) // BPS
 
+    def is_cheap(self) -> bool:
+        """Whether it sells whole and loses less than the mark."""
+        lost_bps = self.lost_bps() if self.came == "sells" else None
+        return lost_bps is not None and lost_bps < MARKED_LOSS_BPS
+
 
 class SizeCurve(msgspec.Struct, frozen=True, rename="camel"):
-    """``points``: from the smallest size on; empty: no venue takes a buy. ``largest_eth``: about the largest
-    size up to which every one loses less than ``MARKED_LOSS_BPS``, the impact included, by a straight line
-    between the two sizes around it. None: the smallest loses more already, or it is beyond the largest
-    (``is_deeper``)."""
+    """``points``: from the smallest size on; empty: no venue takes a buy. ``largest_eth``: the largest size
+    simulated up to which every one loses less than ``MARKED_LOSS_BPS``, the impact included. None: the
+    smallest loses more already, or it is beyond the largest (``is_deeper``)."""
 
     block: int
     points: list[SizePoint]
@@ -74,25 +78,37 @@ _Sized = tuple[CheckSession, VenueTrial]
 
 
 async def size_curve(ctx: Context, params: TokenParams) -> UseCaseAnswer[SizeCurve]:
-    """Buys and sells at every size: the buy round, and one request more for the buys and one for the sells.
-    Raises NodeFault when the node gave no usable answer."""
+    """Buys and sells at every size: the buy round, and one request more for the buys and one for the sells;
+    then as much again at sizes between the last that loses little and the next. Raises NodeFault when the
+    node gave no usable answer."""
     meter = Meter()
     bought = await start_check(ctx, ctx.heads.current(), params.token(), meter)
     best = next((venue for venue in bought.venues_to_sell_on() if venue.main_size() == "probe"), None)
     block = bought.run.head.block.number
     if best is None:
         return UseCaseAnswer(SizeCurve(block, [], None, False), TTL_MS, meter=meter)
-    trials = await _buy_each(bought, best)
-    points = await _sell_each(bought.run, trials, best.completed_buy("thousandth"), ctx.policy)
-    largest_eth, is_deeper = find_largest(points)
-    return UseCaseAnswer(SizeCurve(block, points, largest_eth, is_deeper), TTL_MS, meter=meter, block=block)
+    points = await _try_sizes(bought, best, SIZES_WEI, ctx.policy)
+    kept = _count_cheap(points)
+    if not 0 < kept < len(points):
+        return UseCaseAnswer(SizeCurve(block, points, None, kept > 0), TTL_MS, meter=meter, block=block)
+    between_wei = split_sizes(SIZES_WEI[kept - 1], SIZES_WEI[kept])
+    finer = _count_cheap(await _try_sizes(bought, best, between_wei, ctx.policy))
+    largest_eth = format_amount((SIZES_WEI[kept - 1], *between_wei)[finer], 18)
+    return UseCaseAnswer(SizeCurve(block, points, largest_eth, False), TTL_MS, meter=meter, block=block)
 
 
-async def _buy_each(bought: BuyRoundResult, best: VenueTrial) -> dict[int, _Sized]:
+async def _try_sizes(
+    bought: BuyRoundResult, best: VenueTrial, sizes_wei: Sequence[int], policy: Policy
+) -> list[SizePoint]:
+    trials = await _buy_each(bought, best, sizes_wei)
+    return await _sell_each(bought.run, trials, best.completed_buy("thousandth"), policy)
+
+
+async def _buy_each(bought: BuyRoundResult, best: VenueTrial, sizes_wei: Sequence[int]) -> dict[int, _Sized]:
     place, environment = best.place, bought.run.environments[0]
     runs, plans = dict[int, CheckSession](), dict[int, tuple[legs.VenuePlace, Plan]]()
     amounts: dict[int, int] = {}
-    for wei in SIZES_WEI:
+    for wei in sizes_wei:
         policy = bought.run.setting.policy.at_size(wei)
         runs[wei] = replace(
             bought.run,
@@ -155,23 +171,19 @@ def _read_point(
     return SizePoint(eth, came, sold.loss_bps, max(0, BPS - kept_bps(bought, small)))
 
 
-def find_largest(points: list[SizePoint]) -> tuple[str | None, bool]:
-    """About the largest size that loses less than the mark, and whether it is beyond the largest tried."""
-    before: tuple[int, int] | None = None
-    for point, wei in zip(points, SIZES_WEI, strict=True):
-        lost_bps = point.lost_bps() if point.came == "sells" else None
-        if lost_bps is None or lost_bps >= MARKED_LOSS_BPS:
-            if before is None:
-                return None, False
-            size, size_lost_bps = before
-            if lost_bps is not None and lost_bps > size_lost_bps:
-                size += (wei - size) * (MARKED_LOSS_BPS - size_lost_bps) // (lost_bps - size_lost_bps)
-            return _round_down(size), False
-        before = wei, lost_bps
-    return None, before is not None
+def _count_cheap(points: Sequence[SizePoint]) -> int:
+    """How many sizes from the smallest on sell whole and lose less than the mark."""
+    costly = (n for n, point in enumerate(points) if not point.is_cheap())
+    return next(costly, len(points))
 
 
-def _round_down(wei: int) -> str:
-    """The size in eth with two significant digits, cut."""
+def split_sizes(least_wei: int, most_wei: int) -> list[int]:
+    """Seven sizes between the two at equal steps, cut to two significant digits; those that fall on an end or
+    on each other are left out."""
+    sizes_wei = {_cut(least_wei + (most_wei - least_wei) * n // 8) for n in range(1, 8)}
+    return sorted(wei for wei in sizes_wei if least_wei < wei < most_wei)
+
+
+def _cut(wei: int) -> int:
     unit = 10 ** max(0, len(str(wei)) - 2)
-    return format_amount(wei // unit * unit, 18)
+    return wei // unit * unit
