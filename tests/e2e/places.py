@@ -20,6 +20,7 @@ _ASKED: Mapping[str, tuple[str, ...]] = {
 PIECES = frozenset(
     {
         "/token/{address}/own",
+        "/trade/quote",
         "/boards/{board}/rows",
         "/boards/{board}/live",
         "/token/{address}/steps",

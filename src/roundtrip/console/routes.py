@@ -57,6 +57,7 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("/transaction/{hash}", wallet.show_transaction),
     PageRoute("/transaction/{hash}/calls", wallet.show_calls),
     PageRoute("/trade", trade.show_trade),
+    PageRoute("/trade/quote", trade.show_quote),
     PageRoute("/simulate", trade.show_simulate),
     PageRoute("/simulate", trade.simulate, "POST"),
     PageRoute("/sign-in", session.show_sign_in),

@@ -128,7 +128,7 @@ async def _show_checked(visit: Visit) -> Response:
         if _find_shared(visit, row, params.shared_as()) is None:
             return Response(status_code=204)
         row = replace(row, counts="never")
-    check, sized_card, raw = await _ask_check(visit, row, params)
+    check, sized_card, raw = await ask_check(visit, row, params)
     address = check.address
     card, look_alike, history, holders, watched, stored = await at_once(
         _read_card(visit, check, sized_card),
@@ -198,7 +198,7 @@ def _write_tool_call(address: str) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
 
 
-async def _ask_check(
+async def ask_check(
     visit: Visit, row: AnyOperation, params: CheckParams
 ) -> tuple[Check, CheckCard | None, str]:
     """The check, its card if it has one of its own, and the answer as programs get it."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
@@ -18,9 +19,10 @@ from roundtrip.console.support.token_states import read_token_states
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.figures import format_eth
 from roundtrip.domain.base.pasted import find_only_word
-from roundtrip.domain.base.types import WEI_PER_ETH, plain_decimal
-from roundtrip.domain.verdicts.risks import find_insider_warning
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, plain_decimal
+from roundtrip.domain.verdicts.risks import find_insider_warning, rate_loss
 from roundtrip.domain.verdicts.words import level_word, simulation_word
+from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.lookup.call_tree import CallTree, SimulatedCallsParams, VisitorsCall, simulated_calls
 from roundtrip.services.lookup.explain import ExplainParams
 from roundtrip.services.lookup.sent_call import read_sent_call
@@ -30,7 +32,7 @@ from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, Pr
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
 
-from .token import read_holders, read_risk
+from .token import amount_back, ask_check, find_check, read_holders, read_risk
 
 if TYPE_CHECKING:
     import roundtrip_verify as verify
@@ -145,6 +147,29 @@ async def show_trade(visit: Visit) -> Response:
         gas=_describe_gas(visit, sum(step.gas for step in trade.steps)),
         fault=None,
     )
+
+
+async def show_quote(visit: Visit) -> Response:
+    """GET /trade/quote: what a buy of the form's amount came to in a check at that size, with a wallet of the
+    check; empty for a form that names no such buy. It makes a check, as the token's page at that size."""
+    form = TradeForm.read(visit)
+    token = form.token.lower()
+    if not (_ADDRESS.fullmatch(token) and form.amount):
+        return Response(status_code=204)
+    try:
+        kept_bps = BPS - form.slippage_bps()
+        params = CheckParams(token, amount=form.amount.replace(",", "."))
+        check, card, _ = await ask_check(visit, find_check(params), params)
+    except RoundtripError as fault:
+        if fault.code in _WITHOUT_FORM:
+            raise
+        return visit.show("fault_piece.html", error=fault)
+    out = check.trade.tokens_out if check.trade else None
+    least = None if out is None else str(Decimal(out) * max(0, kept_bps) / BPS)
+    return visit.show(
+        "quote_piece.html", check=check, least=least, back=amount_back(check, card), amount=params.amount,
+        loss_colour=rate_loss,
+    )  # fmt: skip
 
 
 def _describe_gas(visit: Visit, units: int) -> str:

@@ -28,8 +28,10 @@
     if (other) other.value = "";
   };
   function fill(id, value) {
-    document.getElementById(id).value = value;
+    const field = document.getElementById(id);
+    field.value = value;
     clearOther(id);
+    field.dispatchEvent(new Event("change", { bubbles: true }));
   }
   document.getElementById("trade-form").addEventListener("input", ({ target }) => clearOther(target.id));
 

@@ -185,5 +185,5 @@ def split_sizes(least_wei: int, most_wei: int) -> list[int]:
 
 
 def _cut(wei: int) -> int:
-    unit = 10 ** max(0, len(str(wei)) - 2)
+    unit: int = 10 ** max(0, len(str(wei)) - 2)
     return wei // unit * unit
