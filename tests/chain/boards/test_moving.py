@@ -361,6 +361,20 @@ async def test_the_page_says_what_insiders_hold_and_what_can_leave_once_that_was
     assert (await exposures(later(moved, EXPOSED_FOR_S + WAIT_S)))[plain] == (None, None, None)
 
 
+async def test_both_boards_tell_one_price_of_a_launch(
+    moved: Context, rows: Connection, story: MovingStory
+) -> None:
+    await jobs.enqueue(rows, "token", story.launched)
+    await work(moved)
+    moving = (await moving_page(moved, MovingParams())).answer.rows
+    filling = (await graduating_page(moved, Nothing())).answer.rows
+    (row,) = (row for row in moving if row.token.address == story.launched)
+    (curve,) = (row for row in filling if row.token.address == story.launched)
+    assert row.cap_usd is not None
+    told = (row.price_eth, row.price_usd, row.cap_usd, row.change1h)
+    assert (curve.price_eth, curve.price_usd, curve.cap_usd, curve.change1h) == told
+
+
 async def exposures(ctx: Context) -> dict[str, tuple[int | None, int | None, int | None]]:
     page = (await moving_page(ctx, MovingParams())).answer
     return {row.token.address: (row.free_bps, row.unproven_bps, row.insiders_bps) for row in page.rows}

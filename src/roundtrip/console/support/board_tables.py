@@ -305,6 +305,8 @@ GRADUATING: BoardTable[FillingRow] = BoardTable(
         SortColumn("full", "Full", lambda row: row.fill_bps),
         _TOKEN,
         _VERDICT,
+        SortColumn("price", "Price", lambda row: row.price_eth),
+        SortColumn("1h", "1 h", lambda row: row.change1h),
         SortColumn("raised", "Raised", _read_raised),
         SortColumn("buys", "Buys, 10 min", lambda row: row.buys),
         SortColumn("buyers", "Buyers", lambda row: row.buyers),

@@ -1,7 +1,7 @@
 """``graduating_soon``: the launches that are closest to filling their curve."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,8 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.services.support.shown_verdict import SHARED_MS, PageOfRows, ShownVerdict, present_verdict
+from roundtrip.store.boards import market_figures
+from roundtrip.store.boards.market_figures import PriceLine
 from roundtrip.store.boards.moving import read_shown_checks
 from roundtrip.store.index import curves, deployers
 from roundtrip.store.index.cursor import Cursor
@@ -28,6 +30,8 @@ from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label, addresses_of, labels
 from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts, quote_name
+
+from .token_market import PricedMoney, read_money
 
 MAX_SHOWN = 20
 MAX_NAMED = 3
@@ -93,22 +97,34 @@ class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
 
 class FillingRow(CurveFilling, frozen=True, rename="camel"):
     """The row of the page. ``verdict`` None: no check is young enough. ``insiders_bps``: the insiders' share
-    of the supply; None: not known."""
+    of the supply; ``change1h``: of the price, in hundredths of a percent. None: not known."""
 
     verdict: ShownVerdict | None
     insiders_bps: int | None
+    price_eth: float | None = None
+    price_usd: float | None = None
+    cap_usd: float | None = None
+    change1h: int | None = None
+
+
+class _ReadCurve(NamedTuple):
+    """A curve, its row, and its token's label as the deployer wrote it."""
+
+    curve: CurveProgress
+    filling: CurveFilling
+    label: Label
 
 
 async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingSoon]:
     """The answer. Raises ServiceFull."""
     async with reading(ctx) as (connection, index_cursor):
-        shown, shown_labels = await _read_curves(connection, index_cursor, ctx.contracts)
+        shown = await _read_curves(connection, index_cursor, ctx.contracts)
     answer = GraduatingSoon(
-        text=_describe(shown, shown_labels, index_cursor),
+        text=_describe(shown, index_cursor),
         chain_id=ctx.chain_id,
         block=index_cursor.block.number,
         block_time=when(index_cursor.block.timestamp_s),
-        curves=shown,
+        curves=[one.filling for one in shown],
     )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
@@ -116,16 +132,21 @@ async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
 async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOfRows[FillingRow]]:
     """The page's rows. Raises ServiceFull."""
     async with reading(ctx) as (connection, index_cursor):
-        shown, _ = await _read_curves(connection, index_cursor, ctx.contracts)
-        checks = await read_shown_checks(connection, [Address(curve.token.address) for curve in shown])
+        shown = await _read_curves(connection, index_cursor, ctx.contracts)
+        checks = await read_shown_checks(connection, [one.label.address for one in shown])
+        lines = await market_figures.read_prices(
+            connection, [one.curve for one in shown], index_cursor.block.timestamp_s, 0, ctx.contracts, many=0
+        )
+        money = await read_money(ctx, connection, index_cursor, [])
     now_s = ctx.now_s()
     rows = [
         FillingRow(
-            **msgspec.structs.asdict(curve),
-            verdict=present_verdict(checks[Address(curve.token.address)], now_s),
-            insiders_bps=checks[Address(curve.token.address)].exposure.insiders(now_s),
+            **msgspec.structs.asdict(one.filling),
+            verdict=present_verdict(checks[one.label.address], now_s),
+            insiders_bps=checks[one.label.address].exposure.insiders(now_s),
+            **_present_price(lines[one.curve.token_id], money, one.label),
         )
-        for curve in shown
+        for one in shown
     ]
     answer = PageOfRows(
         text=" ".join(_describe_caveats(shown, index_cursor)),
@@ -136,10 +157,15 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOf
     return UseCaseAnswer(answer, SHARED_MS)
 
 
+def _present_price(line: PriceLine, money: PricedMoney, label: Label) -> dict[str, Any]:
+    market = money.market(line.newest, None, label)
+    fields = {name: market[name] for name in ("price_eth", "price_usd", "cap_usd")}
+    return {**fields, "change1h": line.change_bps(3600)}
+
+
 async def _read_curves(
     connection: Connection, index_cursor: Cursor, contracts: Contracts
-) -> tuple[list[CurveFilling], list[Label]]:
-    """The rows, and their tokens' labels as the deployers wrote them."""
+) -> list[_ReadCurve]:
     now_s = index_cursor.block.timestamp_s
     fullest = await curves.fullest(connection, now_s - TRADED_WITHIN_S, MAX_SHOWN)
     buys = await curves.buys_since(connection, {curve.pool_id for curve in fullest}, now_s - BUYS_WITHIN_S)
@@ -149,22 +175,18 @@ async def _read_curves(
         connection, {i for curve in fullest for i in (curve.token_id, curve.quote_id)}
     )
     wallets = await addresses_of(connection, records)
-    shown = [
-        _present_filling(
-            curve,
-            labels_by_id[curve.token_id],
-            _Quote.of(labels_by_id[curve.quote_id], contracts),
-            buys.get(curve.pool_id, (0, 0)),
-            _present_deployer(
-                wallets[curve.deployer_id],
-                records[curve.deployer_id],
-                (curve.deployer_id, curve.token_id) in sold,
-            ),
-            now_s,
+
+    def present(curve: CurveProgress) -> _ReadCurve:
+        deployer = _present_deployer(
+            wallets[curve.deployer_id],
+            records[curve.deployer_id],
+            (curve.deployer_id, curve.token_id) in sold,
         )
-        for curve in fullest
-    ]
-    return shown, [labels_by_id[curve.token_id] for curve in fullest]
+        quote, label = _Quote.of(labels_by_id[curve.quote_id], contracts), labels_by_id[curve.token_id]
+        bought = buys.get(curve.pool_id, (0, 0))
+        return _ReadCurve(curve, _present_filling(curve, label, quote, bought, deployer, now_s), label)
+
+    return [present(curve) for curve in fullest]
 
 
 class _Quote(msgspec.Struct, frozen=True):
@@ -217,10 +239,10 @@ def _present_deployer(address: Address, record: DeployerLaunches, sold: bool) ->
     return LaunchDeployer(address, record.launches, record.graduated, record.sold_own, sold)
 
 
-def _describe(shown: list[CurveFilling], shown_labels: list[Label], index_cursor: Cursor) -> str:
+def _describe(shown: list[_ReadCurve], index_cursor: Cursor) -> str:
     lines = ["No launch on a curve was launched or traded within the last day."]
     if shown:
-        rows = [(quote_token(label), curve) for curve, label in zip(shown, shown_labels, strict=True)]
+        rows = [(quote_token(one.label), one.filling) for one in shown]
         filling = [f"{name}: {_describe_filling(curve)}." for name, curve in rows if curve.fill_bps < BPS]
         full = [name for name, curve in rows if curve.fill_bps >= BPS]
         lines = _list_rows("Closest to filling their curve:", filling)
@@ -229,7 +251,7 @@ def _describe(shown: list[CurveFilling], shown_labels: list[Label], index_cursor
     return "\n".join([*lines, *([" ".join(notes)] if notes else [])])
 
 
-def _describe_caveats(shown: list[CurveFilling], index_cursor: Cursor) -> list[str]:
+def _describe_caveats(shown: list[_ReadCurve], index_cursor: Cursor) -> list[str]:
     notes = []
     if shown:
         notes.append(

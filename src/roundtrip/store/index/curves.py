@@ -136,6 +136,11 @@ class CurveProgress:
     launched_s: int
     last_s: int
 
+    @property
+    def opened_s(self) -> int:
+        """The curve opened with the launch."""
+        return self.launched_s
+
 
 _FULLEST = """
 WITH fullest AS MATERIALIZED (
