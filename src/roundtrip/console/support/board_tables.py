@@ -185,6 +185,7 @@ _VENUES: dict[str, str] = {
 
 
 _Launched = FillingRow | MovingRow | NewestVerdict
+_Held = FillingRow | MovingRow | NewestVerdict | SignalRow
 _Checked = FillingRow | MovingRow | NewestVerdict | SignalRow
 _Named = FillingRow | MovingRow | NewestVerdict | ProvenCall | SignalRow
 
@@ -228,9 +229,7 @@ _SELLS = {"ok": "Can sell", "warn": "With a warning"}
 # --- what moves, and what graduates ------------------------------------------------------------------
 
 _INSIDERS_BELOW = {"5": "Under 5 %", "20": "Under 20 %"}
-_INSIDERS: SortColumn[_Launched] = SortColumn(
-    "insiders", "Insiders", lambda row: row.insiders_bps, rises=True
-)
+_INSIDERS: SortColumn[_Held] = SortColumn("insiders", "Insiders", lambda row: row.insiders_bps, rises=True)
 _BY_INSIDERS: RowFilter[_Launched] = RowFilter(
     "insiders",
     "Insiders",
@@ -390,6 +389,7 @@ SIGNALS: BoardTable[SignalRow] = BoardTable(
         SortColumn("kind", "What", lambda row: SIGNAL_WORDS[row.kind], rises=True),
         SortColumn("eth", "Eth", lambda row: row.size.eth),
         SortColumn("supply", "Of the supply", lambda row: row.size.supply_bps),
+        _INSIDERS,
     ),
     (RowFilter("kind", "What", SIGNAL_WORDS, lambda row: (row.kind,)),),
     {("kind", kind): words for kind, words in SIGNAL_WORDS.items()},

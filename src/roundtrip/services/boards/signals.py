@@ -421,9 +421,11 @@ def _describe(shown: list[Signal], odd: int, unmeasured: int, followed_s: int | 
 
 
 class SignalRow(Signal, frozen=True, rename="camel"):
-    """The row with the verdict of its token; None: it is not checked."""
+    """The row with the verdict of its token; None: it is not checked. ``insiders_bps``: what insiders hold of
+    the supply now; None: not known."""
 
     verdict: ShownVerdict | None
+    insiders_bps: int | None = None
 
 
 async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOfRows[SignalRow]]:
@@ -437,6 +439,7 @@ async def signals_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOfRow
         SignalRow(
             **msgspec.structs.asdict(signal),
             verdict=present_stored(checks[Address(signal.token.address)], now_s),
+            insiders_bps=checks[Address(signal.token.address)].exposure.insiders(now_s),
         )
         for signal in found.signals
     ]
