@@ -11,7 +11,6 @@ from datetime import date
 from multiprocessing.connection import Connection as Pipe
 from random import Random
 
-import asyncpg
 import pytest
 
 from roundtrip.api.admission.call_counter import CallCounter, DatabaseCalls
@@ -23,6 +22,7 @@ from roundtrip.domain.accounts.account import Account, Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import accounts
 from roundtrip.store.accounts.call_counts import CountedCall, LeaseChange, RefundedCall, move, recent, write
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from support.counting import Counts, hashed, key_of, put_account
 
@@ -113,7 +113,7 @@ async def _serve(dsn: str, per_day: int, go: Pipe, reports: Pipe) -> None:
 @asynccontextmanager
 async def gate_over_database(dsn: str, per_day: int) -> AsyncIterator[Gate]:
     free = CallAllowance(10**9, per_day)
-    async with asyncpg.create_pool(dsn, min_size=0, max_size=1) as pool:
+    async with connections.create_pool(dsn, min_size=0, max_size=1) as pool:
         counter = CallCounter(DatabaseCalls(pool), lambda: time.time_ns() // 1_000_000)
         gate = Gate(MinuteLimits(counter.now_ms), Allowances(CallAllowance(1), free, free), counter)
         async with gate.open():

@@ -16,13 +16,14 @@ from roundtrip.domain.watch.alerts import MAX_CHANNELS
 from roundtrip.jobs.kinds.telegram import LOCK, MAX_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
 from roundtrip.services.delivery.channels import WINDOW_S
 from roundtrip.services.runtime.notifiers import SILENT_S, Bot
+from roundtrip.store.server import connections
 from support.channels import NOW_S, WAIT_S, ChannelStreet, Chats, answered
 from support.paying import answer_of
 
 
 @pytest.fixture
 async def street(url: str) -> AsyncIterator[ChannelStreet]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool:
+    async with connections.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool:
         await pool.execute("TRUNCATE jobs.job")
         yield ChannelStreet(pool)
 
@@ -180,6 +181,12 @@ async def test_a_telegram_that_fails_is_asked_again(street: ChannelStreet) -> No
     street.chats.read_messages = read_messages  # type: ignore[method-assign]
     assert account.designation in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
     assert failures == []
+    # Its connections went back to the pool, without the lock.
+    held = (
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+        " AND (classid::int8 << 32) | objid::int8 = $1"
+    )
+    assert await street.pool.fetchval(held, LOCK) == 0
 
 
 async def test_without_a_bot_that_says_its_name_there_is_no_link(street: ChannelStreet) -> None:

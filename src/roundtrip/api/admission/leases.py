@@ -202,8 +202,11 @@ class DedicatedConnection:
             raise
 
     async def close(self) -> None:
-        """Returns the connection to its pool."""
-        self._connection = None
+        """Returns the connection to its pool, as it was."""
+        connection, self._connection = self._connection, None
+        with contextlib.suppress(*DATABASE_FAULTS):
+            if connection is not None:
+                await call_counts.wait_for_the_disk(connection)
         await self._taken.aclose()
 
     async def _connect(self) -> Connection:

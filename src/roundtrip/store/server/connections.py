@@ -117,11 +117,16 @@ def create_pool(
     settings = {**SESSION, "idle_in_transaction_session_timeout": IDLE_MS}
     pool_options = {
         "min_size": 0, "timeout": CONNECTING_S, "server_settings": settings, "connect": HostList(url).connect,
-        **options,
+        "reset": _keep_session, **options,
     }  # fmt: skip
     if measures is None:
         return asyncpg.create_pool(url, **pool_options)
     return _MeasuredPool(url, measures=measures, name=name, **{**_DEFAULTS, **pool_options})
+
+
+async def _keep_session(connection: asyncpg.Connection) -> None:
+    """Sends nothing when a connection goes back: on pooled ones every setting, lock and cursor ends with its
+    transaction, which asyncpg rolls back by itself, and a listener removes itself."""
 
 
 _DEFAULTS: Mapping[str, Any] = MappingProxyType(
