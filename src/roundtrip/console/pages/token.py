@@ -38,7 +38,6 @@ from roundtrip.domain.verdicts.facts import (
     describe_stored_insiders,
     describe_stored_liquidity,
     describe_taxes,
-    join_insiders,
     select_facts,
     sort_facts,
 )
@@ -271,7 +270,7 @@ def _read_shares(page: HoldersPage) -> HolderShares | None:
     purses = [] if held.forensics.purses is None else held.forensics.purses.rows
     strangers = ((purse.wallets, purse.held_bps) for purse in purses if not purse.has_deployer)
     shares = HolderShares(
-        insiders_bps=insiders_bps(held),
+        insiders_bps=held.forensics.suspicious_bps,
         top10_bps=held.holders.top10_bps,
         is_complete=held.status == "complete",
         deployer_bps=None if deployer is None else deployer.held_bps or 0,
@@ -292,13 +291,6 @@ def _is_in_bundle(deployer: DeployerHolds, bundle: BundleAnswer, groups: Sequenc
         for group in groups
         if group.is_bundle and (group.count, group.held_bps) == same
     )
-
-
-def insiders_bps(held: TokenHolders) -> int | None:
-    """What insiders hold; None: not known."""
-    purses = [] if held.forensics.purses is None else held.forensics.purses.rows
-    of_deployer = (purse.held_bps for purse in purses if purse.has_deployer)
-    return join_insiders(held.forensics.suspicious_bps, of_deployer)
 
 
 def launch_age_s(check: Check, held: TokenHolders | None) -> int | None:
@@ -330,7 +322,7 @@ def list_risks(
     level, code = check.verdict.level, check.verdict.code
     if level == "unknown" or not has_pool(code) or not is_tradable(code):
         return []
-    now_bps = None if held is None or held.holders is None else insiders_bps(held)
+    now_bps = None if held is None or held.holders is None else held.forensics.suspicious_bps
     return combine_risks(
         [] if card is None else card.risks,
         stored.insiders_bps if now_bps is None else now_bps,

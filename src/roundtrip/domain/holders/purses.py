@@ -17,6 +17,7 @@ from .findings import (
     launch_groups,
     may_group,
     outside,
+    suspicious,
 )
 from .launch_groups import BuyerGroup, join_groups
 
@@ -104,6 +105,15 @@ def purses(inputs: HolderInputs, launch: LaunchBuys | None) -> list[Purse]:
             )
         )
     return sorted(found, key=lambda purse: (-purse.held_raw, purse.wallets))
+
+
+def insiders(inputs: HolderInputs, launch: LaunchBuys | None, found: Sequence[Purse]) -> tuple[Address, ...]:
+    """Every wallet that is suspicious by itself, or shares a purse of ``found`` with the deployer, once."""
+    skipped = outside(inputs)
+    tied = (wallet for purse in found if purse.has_deployer for wallet in purse.wallets)
+    return tuple(
+        dict.fromkeys((*suspicious(inputs, launch), *(wallet for wallet in tied if wallet not in skipped)))
+    )
 
 
 def count_purses(inputs: HolderInputs, found: Sequence[Purse]) -> PurseCount:

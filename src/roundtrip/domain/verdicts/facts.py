@@ -69,7 +69,7 @@ class BundleShare(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HolderShares:
-    """Shares of the supply. ``insiders_bps``: as ``join_insiders``. ``deployer_bps`` None: no deployer is
+    """Shares of the supply. ``insiders_bps``: None: not known. ``deployer_bps`` None: no deployer is
     known. ``bundle``: the largest. ``purse``: of the largest group of tied wallets (``holders/purses.py``)
     without the deployer, how many they are, and their share. ``is_complete``: every transfer was read."""
 
@@ -79,12 +79,6 @@ class HolderShares:
     deployer_bps: int | None = None
     bundle: BundleShare | None = None
     purse: tuple[int, int] | None = None
-
-
-def join_insiders(known_bps: int | None, deployer_purses_bps: Iterable[int]) -> int | None:
-    """What insiders hold. ``known_bps``: deployer, snipers, bundles and wallets that the deployer funded;
-    where a purse of the deployer holds more, that counts. None: not known."""
-    return None if known_bps is None else max(known_bps, *deployer_purses_bps, 0)
 
 
 def describe_stored_insiders(bps: int | None) -> list[TokenFact]:
@@ -106,7 +100,7 @@ def describe_holders(shares: HolderShares | None) -> list[TokenFact]:
         wallets, bps = shares.purse
         sign = _sign(bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
         if sign != "good":
-            text = f"{format_count(wallets, 'other wallet')} of one purse hold {format_percent(bps)}."
+            text = f"{format_count(wallets, 'wallet')} of another purse hold {format_percent(bps)}."
             facts.append(TokenFact(sign, text, "holders"))
     sign = _sign(shares.top10_bps, *TOP10_BOUNDS_BPS)
     if sign != "good" or (shares.is_complete and insiders.sign == "good"):
@@ -119,7 +113,7 @@ _INSIDERS_UNKNOWN = TokenFact("mind", "What insiders hold is not known.", "holde
 
 
 def _describe_insiders(shares: HolderShares) -> TokenFact:
-    """The share is ``insiders_bps`` (``join_insiders``)."""
+    """The share is ``insiders_bps``."""
     share_bps, deployer_bps = shares.insiders_bps, shares.deployer_bps or 0
     parts = _list_parts(deployer_bps, shares.bundle)
     if share_bps is None:

@@ -40,7 +40,7 @@ def _format_share(bps: int) -> str:
 
 
 def rate_insiders(bps: int | None) -> Risk:
-    """What the deployer, snipers, bundles and the wallets that the deployer funded hold, of the supply."""
+    """What insiders hold of the supply (``holders/purses.py``)."""
     if bps is None:
         return Risk("insiders", "unknown", "insiders not read")
     level: Level = "danger" if bps >= INSIDERS_HIGH_BPS else "warn" if bps >= INSIDERS_MINDED_BPS else "ok"

@@ -1,5 +1,6 @@
 """``graduating_soon``: the launches that are closest to filling their curve."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
@@ -120,7 +121,7 @@ async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
     async with reading(ctx) as (connection, index_cursor):
         shown = await _read_curves(connection, index_cursor, ctx.contracts)
     answer = GraduatingSoon(
-        text=_describe(shown, index_cursor),
+        text=_describe([(one.label, one.filling) for one in shown], index_cursor),
         chain_id=ctx.chain_id,
         block=index_cursor.block.number,
         block_time=when(index_cursor.block.timestamp_s),
@@ -239,10 +240,10 @@ def _present_deployer(address: Address, record: DeployerLaunches, sold: bool) ->
     return LaunchDeployer(address, record.launches, record.graduated, record.sold_own, sold)
 
 
-def _describe(shown: list[_ReadCurve], index_cursor: Cursor) -> str:
+def _describe(shown: Sequence[tuple[Label, CurveFilling]], index_cursor: Cursor) -> str:
     lines = ["No launch on a curve was launched or traded within the last day."]
     if shown:
-        rows = [(quote_token(one.label), one.filling) for one in shown]
+        rows = [(quote_token(label), filling) for label, filling in shown]
         filling = [f"{name}: {_describe_filling(curve)}." for name, curve in rows if curve.fill_bps < BPS]
         full = [name for name, curve in rows if curve.fill_bps >= BPS]
         lines = _list_rows("Closest to filling their curve:", filling)
@@ -251,7 +252,7 @@ def _describe(shown: list[_ReadCurve], index_cursor: Cursor) -> str:
     return "\n".join([*lines, *([" ".join(notes)] if notes else [])])
 
 
-def _describe_caveats(shown: list[_ReadCurve], index_cursor: Cursor) -> list[str]:
+def _describe_caveats(shown: Sequence[object], index_cursor: Cursor) -> list[str]:
     notes = []
     if shown:
         notes.append(

@@ -18,7 +18,7 @@ from roundtrip.domain.holders.findings import (
     Shares,
     Snipers,
 )
-from roundtrip.domain.holders.purses import Purse, purses
+from roundtrip.domain.holders.purses import Purse, insiders, purses
 from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import Disagreement
 from roundtrip.domain.market.winners import SPANS
@@ -153,15 +153,16 @@ def summarize(record: HolderRecord) -> HolderFindings:
     }  # fmt: skip
     if full_inputs is None:
         return HolderFindings(bundles=bundles, tags=tags)
+    found = tuple(purses(full_inputs, launch))
     return HolderFindings(
         top=tuple(findings.top(full_inputs, findings.TOP, *parties)),
         shares=findings.shares(full_inputs),
         snipers=snipers,
         bundles=bundles,
         deeds=_known_deeds(record, full_inputs),
-        suspicious=findings.suspicious(full_inputs, launch),
+        suspicious=insiders(full_inputs, launch, found),
         smart=_smart(record, full_inputs),
-        purses=tuple(purses(full_inputs, launch)),
+        purses=found,
         tags=tags,
     )
 

@@ -57,15 +57,11 @@ async def keep_insiders(ctx: Context, held: TokenHolders) -> None:
 
 
 def share_bps(held: TokenHolders) -> int | None:
-    """What the deployer, snipers, bundles and wallets that the deployer funded hold together, or what the
-    deployer's purse holds where that is more. None: not known. A small share is only known if everything was
-    read, and none at all only if the deployer is known."""
+    """What insiders hold together. None: not known. A small share is only known if everything was read, and
+    none at all only if the deployer is known."""
     share = held.forensics.suspicious_bps
     if share is None:
         return None
-    purses = held.forensics.purses
-    rows = () if purses is None else purses.rows
-    share = max([share, *(purse.held_bps for purse in rows if purse.has_deployer)])
     if held.status != "complete" and share < INSIDERS_MINDED_BPS:
         return None
     return None if held.deployer is None and not share else share

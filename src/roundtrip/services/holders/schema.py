@@ -328,8 +328,8 @@ class Forensics(msgspec.Struct, frozen=True, rename="camel"):
     suspicious_wallets: Annotated[
         int | None,
         says(
-            "Deployer, snipers, bundles and wallets funded by the deployer that hold some, "
-            "each counted once. null: not known."
+            "Deployer, snipers, bundles, and wallets that the deployer funded or shares a purse with, that "
+            "hold some, each counted once. null: not known."
         ),
     ]
     suspicious_bps: Annotated[

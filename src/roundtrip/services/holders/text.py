@@ -397,7 +397,11 @@ def _suspicious_text(record: HolderRecord, summary: HolderFindings) -> list[str]
     if record.launch is not None and record.launch.buys:
         tied = "bundled launch buyers" if summary.bundles else None
         buyers = "launch buyers" if record.launch.is_opening else tied
-    kinds = ["the deployer", buyers, "wallets funded by the deployer"] if inputs.maker else [buyers]
+    kinds = (
+        ["the deployer", buyers, "wallets that the deployer funded or shares a purse with"]
+        if inputs.maker
+        else [buyers]
+    )
     *first, last = [kind for kind in kinds if kind is not None]
     subject = f"{', '.join(first)} and {last}" if first else last
     return [f"{subject[0].upper()}{subject[1:]} hold {percent(record, raw)} together."]

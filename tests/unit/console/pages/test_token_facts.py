@@ -104,23 +104,20 @@ DEPLOYER = "0x" + "d" * 40
 
 
 @pytest.mark.parametrize(
-    ("wallets", "insiders_bps", "purse_bps", "text"),
+    ("wallets", "insiders_bps", "text"),
     [
-        ([DEPLOYER], 3877, 3682,
+        ([DEPLOYER], 3877,
          "38.77 %: the deployer 15.86 %, 2 more of its bundle 10.69 %, others 12.22 %."),
-        ([DEPLOYER], 3640, 3682,
-         "36.82 %: the deployer 15.86 %, 2 more of its bundle 10.69 %, others 10.27 %."),
-        ([], 3877, 0,
+        ([], 3877,
          "38.77 %: the deployer 15.86 %, a bundle of 3 with one funder 26.55 % (these overlap)."),
-        ([], 4241, 0, "42.41 %: the deployer 15.86 %, a bundle of 3 with one funder 26.55 %."),
+        ([], 4241, "42.41 %: the deployer 15.86 %, a bundle of 3 with one funder 26.55 %."),
     ],
 )  # fmt: skip
 def test_parts_of_the_insiders_add_up_to_the_boards_number(
-    wallets: list[str], insiders_bps: int, purse_bps: int, text: str
+    wallets: list[str], insiders_bps: int, text: str
 ) -> None:
-    purses = {"rows": [{"wallets": 5, "heldBps": purse_bps, "hasDeployer": True}] if purse_bps else []}
     held = HELD | {
-        "forensics": {"suspiciousBps": insiders_bps, "purses": purses}, "bundle": BUNDLE,
+        "forensics": {"suspiciousBps": insiders_bps}, "bundle": BUNDLE,
         "deployer": {"address": DEPLOYER, "heldBps": 1586},
     }  # fmt: skip
     group = {"isBundle": True, "count": 3, "heldBps": 2655, "wallets": [{"address": one} for one in wallets]}
@@ -199,20 +196,19 @@ def test_what_the_owner_did_in_a_trial_is_bad() -> None:
 
 
 def test_wallets_of_one_purse_are_told() -> None:
-    his = {"wallets": 4, "heldBps": 3679, "hasDeployer": True}
+    his = {"wallets": 4, "heldBps": 9000, "hasDeployer": True}
     strangers = {"wallets": 2, "heldBps": 9000, "hasDeployer": False}
 
     def insider_facts(*rows: dict[str, Any]) -> tuple[list[str], str | None]:
-        held = HELD | {"forensics": {"suspiciousBps": 100, "purses": {"rows": list(rows)}}}
+        held = HELD | {"forensics": {"suspiciousBps": 3679, "purses": {"rows": list(rows)}}}
         found = facts(held=held)
         bad = (fact.text for fact in found if fact.sign == "bad" and "Insiders" in fact.text)
         return [fact.text for fact in found if "purse" in fact.text], next(bad, None)
 
     assert insider_facts(his) == ([], "Insiders hold 36.79 %.")
     # Strangers with one payer are a big holder, and no insiders.
-    assert insider_facts(strangers) == (["2 other wallets of one purse hold 90.00 %."], None)
     assert insider_facts(his, strangers) == (
-        ["2 other wallets of one purse hold 90.00 %."],
+        ["2 wallets of another purse hold 90.00 %."],
         "Insiders hold 36.79 %.",
     )
 

@@ -7,11 +7,12 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import LaunchBuys
-from roundtrip.domain.holders.findings import MAX_FUNDED, HolderInputs, KnownWallet
-from roundtrip.domain.holders.purses import PurseCount, count_purses, funder_groups, purses
+from roundtrip.domain.holders.findings import MAX_FUNDED, HolderInputs, KnownWallet, suspicious
+from roundtrip.domain.holders.purses import PurseCount, count_purses, funder_groups, insiders, purses
 from roundtrip.domain.holders.ties import ties
 from unit.domain.holding import (
     AT_S,
+    CREATOR,
     DEPLOYER,
     EXCHANGE,
     FUNDER,
@@ -87,6 +88,17 @@ def test_a_funder_who_holds_is_of_the_purse_and_whom_the_deployer_paid_is_at_any
     (purse,) = purses(known, None)
     assert purse.wallets == (DEPLOYER, A, FUNDER)
     assert purse.holding == 2
+
+
+def test_insiders_are_the_suspicious_and_all_of_the_deployers_purse() -> None:
+    wallets = {A: _paid(FUNDER), B: _paid(EXCHANGE), C: _paid(EXCHANGE), DEPLOYER: _paid(FUNDER)}
+    known = _known(wallets, families={FUNDER: 2, EXCHANGE: 2})
+    launched = launch((B, 1), (C, 2))
+    assert suspicious(known, None) == (DEPLOYER, CREATOR)
+    # Strangers with one payer are none, unless they bought at the launch.
+    assert insiders(known, None, purses(known, None)) == (DEPLOYER, CREATOR, A)
+    opening = replace(launched, is_opening=True)
+    assert insiders(known, opening, purses(known, opening)) == (DEPLOYER, CREATOR, B, C, A)
 
 
 def test_purses_join_with_bundles_and_the_largest_comes_first() -> None:

@@ -20,7 +20,6 @@ from roundtrip.domain.verdicts.facts import (
     describe_stored_insiders,
     describe_stored_liquidity,
     describe_taxes,
-    join_insiders,
     select_facts,
     sort_facts,
 )
@@ -73,14 +72,9 @@ def test_strangers_of_one_purse_are_a_big_holder_and_the_ten_biggest_are_named_w
     assert texts(HolderShares(100, 2999, True)) == ["The ten biggest wallets hold 29.99 %."]
     assert texts(HolderShares(100, 2999, False)) == []
     assert texts(HolderShares(2000, 3000, True)) == ["The ten biggest wallets hold 30.00 %."]
-    assert texts(HolderShares(2000, 0, True, purse=(2, 500))) == ["2 other wallets of one purse hold 5.00 %."]
+    assert texts(HolderShares(2000, 0, True, purse=(2, 500))) == ["2 wallets of another purse hold 5.00 %."]
     assert texts(HolderShares(2000, 0, True, purse=(2, 499))) == []
     assert describe_holders(None) == [TokenFact("mind", "Holders: not known yet.", "holders")]
-
-
-def test_the_deployers_purse_counts_where_it_holds_more() -> None:
-    assert join_insiders(None, [9000]) is None
-    assert (join_insiders(100, [50]), join_insiders(100, [3679, 20]), join_insiders(0, [])) == (100, 3679, 0)
 
 
 def test_what_was_read_before_is_told_as_such() -> None:

@@ -112,7 +112,7 @@ def filling(fill_bps: int, buys: int = 5, launches: int = 12) -> CurveFilling:
 def test_what_graduates_soon_is_one_row_a_line_numbered_from_one() -> None:
     shown = [filling(10_000), filling(9_876), filling(5_000, buys=0, launches=1)]
     block = BlockRef(5, "0x", NOW_S)
-    text = graduating_soon._describe(shown, [LABEL] * 3, Cursor(1000, block))
+    text = graduating_soon._describe([(LABEL, one) for one in shown], Cursor(1000, block))
     assert text.split("\n") == [
         "Closest to filling their curve:",
         f'1. "FR SH" ({TOKEN}): 98.76 % full, 5 buys by 3 wallets in ten minutes; 1 of its deployer\'s '

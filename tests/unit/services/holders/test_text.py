@@ -44,8 +44,8 @@ def test_the_text_of_a_whole_answer() -> None:
         "everything. "
         f"3 launch buyers are a bundle, funded by {FUNDER}: they bought 6.00 % of the supply and now hold "
         "3.50 %. "
-        "The deployer, launch buyers and wallets funded by the deployer hold 3.90 % together. "
-        "1 wallet on the winners list bought it and holds it; 1 sold everything."
+        "The deployer, launch buyers and wallets that the deployer funded or shares a purse with hold 3.90 % "
+        "together. 1 wallet on the winners list bought it and holds it; 1 sold everything."
     )
 
 
@@ -162,7 +162,11 @@ def test_a_launch_in_which_nobody_bought_is_said_once() -> None:
     assert "Only its deployer bought in its launch window." in message
     # Who holds is told of those who are there: nobody bought, and nobody is known to have deployed it.
     held = (
-        (empty, MAKER, "The deployer and wallets funded by the deployer hold 0.40 % together."),
+        (
+            empty,
+            MAKER,
+            "The deployer and wallets that the deployer funded or shares a purse with hold 0.40 % together.",
+        ),
         (launch((A, 5)), None, "Launch buyers hold 3.00 % together."),
         (empty, None, None),
     )
