@@ -32,7 +32,7 @@ from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, Pr
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
 
-from .token import amount_back, ask_check, find_check, read_holders, read_risk
+from .token import amount_back, ask_check, find_check, list_risks, read_holders, read_risk
 
 if TYPE_CHECKING:
     import roundtrip_verify as verify
@@ -160,6 +160,7 @@ async def show_quote(visit: Visit) -> Response:
         kept_bps = BPS - form.slippage_bps()
         params = CheckParams(token, amount=form.amount.replace(",", "."))
         check, card, _ = await ask_check(visit, find_check(params), params)
+        stored = await read_risk(visit, token)
     except RoundtripError as fault:
         if fault.code in _WITHOUT_FORM:
             raise
@@ -168,7 +169,7 @@ async def show_quote(visit: Visit) -> Response:
     least = None if out is None else str(Decimal(out) * max(0, kept_bps) / BPS)
     return visit.show(
         "quote_piece.html", check=check, least=least, back=amount_back(check, card), amount=params.amount,
-        loss_colour=rate_loss,
+        risks=list_risks(check, card, None, stored), loss_colour=rate_loss,
     )  # fmt: skip
 
 

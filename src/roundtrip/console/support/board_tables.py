@@ -293,7 +293,9 @@ def _read_raised(row: FillingRow) -> float | None:
 
 
 def _is_closed_for_buys(row: FillingRow) -> bool:
-    return row.fill_bps >= BPS or (row.verdict is not None and row.verdict.code == "cannot_buy")
+    return row.fill_bps >= BPS or (
+        row.verdict is not None and row.verdict.code in ("cannot_buy", "empty_pool")
+    )
 
 
 _FULL = {"50": "Half or more", "80": "80 % or more", "95": "95 % or more"}

@@ -136,7 +136,7 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOf
         shown = await _read_curves(connection, index_cursor, ctx.contracts)
         checks = await read_shown_checks(connection, [one.label.address for one in shown])
         lines = await market_figures.read_prices(
-            connection, [one.curve for one in shown], index_cursor.block.timestamp_s, 0, ctx.contracts, many=0
+            connection, [one.curve for one in shown], index_cursor.block.timestamp_s, 0, ctx.contracts
         )
         money = await read_money(ctx, connection, index_cursor, [])
     now_s = ctx.now_s()
@@ -145,7 +145,7 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOf
             **msgspec.structs.asdict(one.filling),
             verdict=present_verdict(checks[one.label.address], now_s),
             insiders_bps=checks[one.label.address].exposure.insiders(now_s),
-            **_present_price(lines[one.curve.token_id], money, one.label),
+            **_present_price(lines[one.curve.token_id], one.filling.age_s, money, one.label),
         )
         for one in shown
     ]
@@ -158,10 +158,10 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOf
     return UseCaseAnswer(answer, SHARED_MS)
 
 
-def _present_price(line: PriceLine, money: PricedMoney, label: Label) -> dict[str, Any]:
+def _present_price(line: PriceLine, age_s: int, money: PricedMoney, label: Label) -> dict[str, Any]:
     market = money.market(line.newest, None, label)
     fields = {name: market[name] for name in ("price_eth", "price_usd", "cap_usd")}
-    return {**fields, "change1h": line.change_bps(3600)}
+    return {**fields, "change1h": line.change_bps(3600, age_s)}
 
 
 async def _read_curves(
