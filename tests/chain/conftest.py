@@ -10,6 +10,7 @@ from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.domain.accounts.account import Account
 from roundtrip.services.runtime.book_cache import ReadBounds
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.clocks import Clock
@@ -98,7 +99,7 @@ async def made(made_url: str) -> AsyncIterator[MadeIndex]:
 @pytest.fixture
 async def by_hand(ctx: Context, made_url: str) -> AsyncIterator[Context]:
     """The real local chain's node, and the index made by hand."""
-    async with asyncpg.create_pool(made_url, min_size=1, max_size=2) as pool:
+    async with connections.create_pool(made_url, min_size=1, max_size=2) as pool:
         yield replace(ctx, pool=pool)
 
 

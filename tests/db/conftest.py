@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from support.channels import ChannelStreet
 from support.flagged import FlagGround, emptied_accounts
@@ -42,7 +43,7 @@ async def own(database_url: str) -> AsyncIterator[Connection]:
 @pytest.fixture
 async def ground(url: str) -> AsyncIterator[FlagGround]:
     """An index with tokens that can be flagged, and nobody in it yet."""
-    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
+    async with connections.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
         await emptied_accounts(index)
         made = FlagGround(pool, index)
         await made.begin()
@@ -52,7 +53,7 @@ async def ground(url: str) -> AsyncIterator[FlagGround]:
 @pytest.fixture
 async def street(url: str) -> AsyncIterator[ChannelStreet]:
     """Receivers, and nothing to be sent yet."""
-    async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
+    async with connections.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
         await pool.execute(
             "TRUNCATE jobs.job, accounts.host_minute; DELETE FROM accounts.secret WHERE name = 'seal'"
         )

@@ -10,12 +10,11 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import asyncpg
-
 from roundtrip.domain.market.chain_stats import BEHIND_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import Health, health
+from roundtrip.store.server import connections
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -59,7 +58,7 @@ async def until(ctx: Context, is_well: bool) -> Health:
 @contextlib.asynccontextmanager
 async def served(url: str, rpc_url: str, built: world.Built) -> AsyncIterator[Context]:
     async with (
-        asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+        connections.create_pool(url, min_size=1, max_size=2) as pool,
         context_for(rpc_url, built, pool) as ctx,
     ):
         yield ctx

@@ -6,13 +6,12 @@ import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
-import asyncpg
-
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.demo.crowd import DemoCrowd
 from roundtrip_development.devnet.deploy import ZERO, ContractDeployer
 from roundtrip_development.devnet.launchpad import pool_key, v4_swap
@@ -111,7 +110,10 @@ async def crowded_over(
     crowd = DemoCrowd(rpc, built, threading.Event())
     crowd.run_crowd()
     token = crowd.tokens.crowded.token
-    async with copied(server_url, like_url) as url, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
+    async with (
+        copied(server_url, like_url) as url,
+        connections.create_pool(url, min_size=1, max_size=6) as pool,
+    ):
         clock = Clock()
         own = random_context(replace(ctx, pool=pool), clock)
         found = Crowded(own, clock, rpc, built, url, token)

@@ -21,6 +21,7 @@ from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import CHAIN_ID, contracts_from
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.node import NodeOptions
@@ -133,13 +134,13 @@ async def connection(database_url: str) -> AsyncIterator[Connection]:
 
 @pytest.fixture
 async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
-    async with asyncpg.create_pool(database_url, min_size=1, max_size=4) as found:
+    async with connections.create_pool(database_url, min_size=1, max_size=4) as found:
         yield found
 
 
 def closed_database() -> asyncpg.Pool:
     """A pool that was never opened: whoever asks it is told that it cannot be asked."""
-    return asyncpg.create_pool("postgresql://nowhere", min_size=0)
+    return connections.create_pool("postgresql://nowhere", min_size=0)
 
 
 class _Empty:
@@ -227,7 +228,7 @@ async def indexed_url(
 async def indexed(rpc: SyncRpc, built: world.Built, indexed_url: str) -> AsyncIterator[Context]:
     """A use case's context over the real local chain, and the index of it."""
     async with (
-        asyncpg.create_pool(indexed_url, min_size=1, max_size=4) as pool,
+        connections.create_pool(indexed_url, min_size=1, max_size=4) as pool,
         context_for(rpc.url, built, pool) as found,
     ):
         await found.heads.refresh()

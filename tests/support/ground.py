@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-import asyncpg
-
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip_development.devnet import launchpad
 from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.launchpad import CurveToken, LaunchRequest
@@ -54,7 +53,7 @@ class Ground:
     async def followed(self) -> AsyncIterator[Context]:
         """The context over the index, which has caught up."""
         await self.follow()
-        async with asyncpg.create_pool(self.url, min_size=1, max_size=2) as pool:
+        async with connections.create_pool(self.url, min_size=1, max_size=2) as pool:
             yield replace(self.ctx, pool=pool)
 
     def pass_s(self, seconds: int) -> None:

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import TokenParams
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.databases import connected, database
@@ -72,5 +72,5 @@ async def holding_over(ctx: Context, rpc: SyncRpc, built: Built, url: str) -> As
     named = built.contracts
     beside = tuple(Address(named[f"launchpad{part}"]) for part in ("Locker", "Escrow", "V1Locker"))
     contracts = replace(ctx.contracts, beside=ctx.contracts.beside or beside)
-    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool:
+    async with connections.create_pool(url, min_size=1, max_size=4) as pool:
         yield Holding(HoldersStage(rpc, built), replace(ctx, pool=pool, contracts=contracts), url)

@@ -4,13 +4,13 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.accounts.account import MAX_CREDITS
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -106,7 +106,7 @@ async def test_many_posts_of_one_payment_over_several_processes_count_it_once(
 ) -> None:
     tx = shop.pay()
     shop.payer.finalize()
-    pools = [await asyncpg.create_pool(database_url, min_size=1, max_size=4) for _ in range(3)]
+    pools = [await connections.create_pool(database_url, min_size=1, max_size=4) for _ in range(3)]
 
     async def posted(turn: int) -> str:
         try:

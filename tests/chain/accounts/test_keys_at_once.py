@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from support.clocks import Clock
 from support.keys import NOW_S, Person, code_of, kept_of, key_for, revoke_of, text_for
 
@@ -38,7 +39,7 @@ async def at_once(shops: list[Context], person: Person, signatures: list[str]) -
 
 async def two_processes(shop: Context, url: str) -> tuple[list[Context], asyncpg.Pool]:
     """Two contexts over one database, the second with connections of its own; and these."""
-    pool = await asyncpg.create_pool(url, min_size=1, max_size=4)
+    pool = await connections.create_pool(url, min_size=1, max_size=4)
     return [shop, replace(shop, pool=pool)], pool
 
 

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.figures import format_gas_price
@@ -32,7 +31,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.shown_verdict import SHARED_MS
 from roundtrip.store.boards.moving import put_insiders
 from roundtrip.store.check import evidence
-from roundtrip.store.server import jobs
+from roundtrip.store.server import connections, jobs
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet.deploy import ContractDeployer
@@ -115,7 +114,7 @@ async def moved(rpc: SyncRpc, built: Built, story: MovingStory, url: str) -> Asy
     """A context over the chain after the story and the index of all of it, its jobs taken away."""
     await follow(rpc.url, built, url, 0, at(story.newest))
     async with (
-        asyncpg.create_pool(url, min_size=1, max_size=4) as pool,
+        connections.create_pool(url, min_size=1, max_size=4) as pool,
         context_for(rpc.url, built, pool) as found,
     ):
         await found.heads.refresh()
@@ -582,7 +581,7 @@ async def test_a_young_index_is_not_taken_for_a_quiet_chain(
     async with connected(url) as connection:
         await connection.execute("UPDATE facts.cursor SET older_number = 0")
     async with (
-        asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+        connections.create_pool(url, min_size=1, max_size=2) as pool,
         context_for(rpc.url, built, pool) as ctx,
     ):
         found, moving = await vital(ctx), await read_board(ctx)

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
@@ -19,6 +18,7 @@ from roundtrip.services.support.index_reader import Nothing, reading
 from roundtrip.store.boards import winners as boards
 from roundtrip.store.index import cursor as index_of
 from roundtrip.store.index import tokens
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from support.tables import append_blocks, begin_index, own_database
@@ -41,7 +41,7 @@ async def told_url(database_url: str) -> AsyncIterator[str]:
 @pytest.fixture
 async def winners_ctx(ctx: Context, told_url: str) -> AsyncIterator[Context]:
     """A context over the index of a chain on which somebody wins; its time stands still."""
-    async with asyncpg.create_pool(told_url, min_size=1, max_size=4) as pool:
+    async with connections.create_pool(told_url, min_size=1, max_size=4) as pool:
         won = Won()
         async with pool.acquire() as connection:
             await append_blocks(connection, await begin_index(connection, won.chain.parent), won.chain.blocks)

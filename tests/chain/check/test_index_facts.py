@@ -20,6 +20,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.services.engine.candidates import Candidates
 from roundtrip.services.engine.token_check import prepare_inputs
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -46,7 +47,7 @@ async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
     book = VenueIndex(ctx.contracts, LOOK_BACK_BLOCKS)
     heads = Heads(ctx.node, ctx.chain_id, ctx.contracts, market_age_s=0.0, venue_index=book, dialect=ANVIL)
     await heads.refresh()
-    async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:
+    async with connections.create_pool(url, min_size=1, max_size=2) as pool:
         yield replace(ctx, heads=heads, pool=pool)
 
 

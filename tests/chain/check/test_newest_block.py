@@ -18,6 +18,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import is_newest, wait_for_block
 from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip.services.trade.prepare import PrepareBuyParams, PrepareSellParams, prepare_buy, prepare_sell
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, put_token
 from roundtrip_development.devnet.stories import PoolPlan, Story
@@ -101,7 +102,7 @@ async def test_a_check_is_not_older_than_the_index(
     before = by_hand.heads.current().block.number
     rpc.call("evm_mine")
     assert (await check(by_hand, CheckParams(built.tokens["plain"]))).block == before
-    async with asyncpg.create_pool(made_url, min_size=1, max_size=1) as pool:
+    async with connections.create_pool(made_url, min_size=1, max_size=1) as pool:
         await pool.execute("UPDATE facts.cursor SET number = $1", before + 1)
     assert (await check(by_hand, CheckParams(built.tokens["plain"]))).block == before + 1
 
@@ -115,7 +116,7 @@ async def test_a_node_a_little_behind_the_index_reports_no_absence(
 ) -> None:
     """A node that is far behind is of a chain that began anew."""
     number = int(rpc.call("eth_blockNumber"), 16)
-    async with asyncpg.create_pool(made_url, min_size=1, max_size=1) as pool:
+    async with connections.create_pool(made_url, min_size=1, max_size=1) as pool:
         await pool.execute("UPDATE facts.cursor SET number = $1", number + ahead)
     if is_answered:
         assert (await check(by_hand, CheckParams(SOMEBODY))).answer.verdict.code == "no_contract"

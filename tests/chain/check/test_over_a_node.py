@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import asyncpg
 import msgspec
 import pytest
 
@@ -23,6 +22,7 @@ from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.liquidity.handler import check_with_liquidity
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built, describe
 from support.tables import own_database
@@ -56,7 +56,7 @@ async def empty_url(database_url: str) -> AsyncIterator[str]:
 async def unindexed(ctx: Context, empty_url: str) -> AsyncIterator[Context]:
     """The service's context, where nothing is followed yet."""
     heads = Heads(ctx.node, ctx.chain_id, ctx.contracts)
-    async with asyncpg.create_pool(empty_url, min_size=1, max_size=2) as pool:
+    async with connections.create_pool(empty_url, min_size=1, max_size=2) as pool:
         yield replace(ctx, heads=heads, pool=pool, now_s=lambda: NOW_S, entropy=lambda: ENTROPY)
 
 

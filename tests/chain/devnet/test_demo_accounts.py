@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.commands import demo_accounts
 from roundtrip_development.commands.demo_accounts import ACTS, AGE_S, CAST, DemoStage
@@ -31,7 +31,7 @@ async def alone(rpc: SyncRpc, built: Built, database_url: str, indexed_url: str)
     """A context over the local chain and a database that nobody else has."""
     async with (
         copied(database_url, indexed_url) as url,
-        asyncpg.create_pool(url, min_size=1, max_size=4) as pool,
+        connections.create_pool(url, min_size=1, max_size=4) as pool,
         context_for(rpc.url, built, pool) as found,
     ):
         await found.heads.refresh()

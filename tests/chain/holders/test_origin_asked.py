@@ -19,6 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.history import origin_of
 from roundtrip.store.index import origins
 from roundtrip.store.index.origins import ORIGIN_JOB, ArchiveSearch
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from roundtrip_development.devnet import world
 from support import archive as archives
@@ -90,7 +91,7 @@ async def follow(index: Connection, start: int, funder: Address) -> None:
 @pytest.fixture
 async def asks(archive: Archive, built: world.Built, url: str) -> AsyncIterator[Context]:
     async with (
-        asyncpg.create_pool(url, min_size=1, max_size=4) as pool,
+        connections.create_pool(url, min_size=1, max_size=4) as pool,
         context_for(archive.url, built, pool) as found,
     ):
         yield found

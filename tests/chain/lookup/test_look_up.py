@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import aiohttp
-import asyncpg
 import pytest
 
 from roundtrip.chain.holders.token_views import read_views, view_calls
@@ -18,6 +17,7 @@ from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, put_token
 from roundtrip_development.devnet.stories import Story
@@ -406,7 +406,7 @@ async def test_a_launch_of_the_newest_block_is_found_when_the_index_has_it(
     """The index reads its block while the caller waits."""
     async with (
         copied(database_url, indexed_url) as url,
-        asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+        connections.create_pool(url, min_size=1, max_size=2) as pool,
     ):
         ground = Ground(ctx, rpc, built, url)
         made = ground.launch(salt=91)

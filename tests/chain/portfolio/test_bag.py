@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import ChainHead
@@ -29,6 +28,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import HoldingToSell, PartValue, SellValue, Valued
 from roundtrip.services.watch.inbox import inbox, unwatch_token, watch_token
 from roundtrip.store.accounts import accounts
+from roundtrip.store.server import connections
 from roundtrip.venues import amm_v3
 from roundtrip_development.devnet import launchpad
 from roundtrip_development.devnet.deploy import put_token
@@ -137,7 +137,7 @@ async def bag(
 ) -> AsyncIterator[Bag]:
     async with (
         copied(database_url, indexed_url) as url,
-        asyncpg.create_pool(url, min_size=1, max_size=6) as pool,
+        connections.create_pool(url, min_size=1, max_size=6) as pool,
     ):
         own, ground = replace(ctx, pool=pool), Ground(ctx, rpc, built, url)
         wallet = Wallet(rpc, built.contracts, "a bag", eth=50)

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import aiohttp
-import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
@@ -25,6 +24,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import health
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built, describe
 from support.dialects import DialectNode, Kind
@@ -193,7 +193,7 @@ async def test_rounds_are_made_while_the_service_runs(ctx: Context) -> None:
 
 
 async def test_a_database_that_is_gone_shows_in_health(ctx: Context, built: Built) -> None:
-    pool = await asyncpg.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0)
+    pool = await connections.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0)
     result = (await health(replace(ctx, pool=pool), Nothing())).answer
     assert (result.ok, [lack.what for lack in result.lacks]) == (False, ["database"])
     pool.terminate()

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.errors import NodeFault
@@ -14,6 +13,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.failed_sells import find_failed_sell
 from roundtrip.services.valuation.holdings import Valued
 from roundtrip.store.scorecard import failed_sells
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.fixtures import context_for
@@ -30,7 +30,7 @@ async def scoring(
 ) -> AsyncIterator[Scoring]:
     async with (
         copied(database_url, indexed_url) as url,
-        asyncpg.create_pool(url, min_size=1, max_size=6) as pool,
+        connections.create_pool(url, min_size=1, max_size=6) as pool,
     ):
         yield await begin_index(Ground(replace(ctx, pool=pool), rpc, built, url), pool)
 

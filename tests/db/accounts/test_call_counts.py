@@ -15,6 +15,7 @@ from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall, forget, recent, write
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from support.counting import Wall, hashed, key_of, put_account
 from support.processes import InTurns
@@ -162,7 +163,7 @@ async def test_calls_count_where_old_ones_cannot_be_forgotten(
 
     monkeypatch.setattr(call_counts, "forget", fails)
     number = await put_account(own, WALLETS[0], "k")
-    async with asyncpg.create_pool(database_url, min_size=0, max_size=1) as pool:
+    async with connections.create_pool(database_url, min_size=0, max_size=1) as pool:
         ledger = DatabaseCalls(pool)
         for _ in range(2):
             assert room(await ledger.write([call("k")], [], NOW_MS)) == [True]
@@ -183,7 +184,7 @@ async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
     allowance = CallAllowance(1_000_000, per_day)
     allowances = Allowances(CallAllowance(1), allowance, allowance)
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
+        pool = await stack.enter_async_context(connections.create_pool(database_url, min_size=0, max_size=20))
         wall = Wall(NOW_MS)
         gates = [Gate(MinuteLimits(wall), allowances, CallCounter(InTurns(pool), wall)) for _ in range(50)]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from roundtrip.api.admission.call_counter import CallCounter
@@ -22,6 +21,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts, credits
 from roundtrip.store.accounts.call_counts import CountedCall
 from roundtrip.store.accounts.credits import HOLD_MS, CreditHold
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from support.counting import DrawnIds, Wall, conserved, hashed, key_of, put_account, put_credits
 from support.processes import InTurns
@@ -173,7 +173,7 @@ async def gates(own: Connection, database_url: str) -> AsyncIterator[list[Gate]]
     allowances = Allowances(CallAllowance(1), allowance, allowance)
     wall, drawn = Wall(NOW_MS), DrawnIds()
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
+        pool = await stack.enter_async_context(connections.create_pool(database_url, min_size=0, max_size=20))
         made = []
         for _ in range(50):
             spender = CreditSpender(CreditsInTurns(pool), wall, drawn)
@@ -236,7 +236,7 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
         else:
             await put_credits(connection, order[0], 1)
 
-    async with asyncpg.create_pool(database_url, min_size=12, max_size=12) as pool:
+    async with connections.create_pool(database_url, min_size=12, max_size=12) as pool:
 
         async def writer(number: int) -> None:
             async with pool.acquire() as connection:

@@ -17,6 +17,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, run_s
 from roundtrip.api.admission.gate import Admitted
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.credits import HOLD_MS
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from support.counting import DrawnIds, conserved, hashed, put_account
 from support.paying_chain import PAY_TO
@@ -348,7 +349,7 @@ async def test_no_order_of_anything_makes_or_loses_a_credit(database_url: str) -
     """The machine is not asynchronous: it runs in a thread and asks this loop."""
     async with own_database(database_url, "spending_model") as url:
         connection, seen = await asyncpg.connect(url), Counter[str]()
-        async with asyncpg.create_pool(url, min_size=0, max_size=12) as pool:
+        async with connections.create_pool(url, min_size=0, max_size=12) as pool:
             here: dict[str, Any] = {
                 "connection": connection,
                 "pool": pool,

@@ -12,6 +12,7 @@ from roundtrip.domain.accounts.account import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import accounts, credits
 from roundtrip.store.accounts.credits import PayToSpan
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from support.tables import own_database
 
@@ -86,7 +87,7 @@ async def test_of_many_at_once_one_is_counted(database_url: str) -> None:
     async with own_database(database_url, "redeemed") as url:
         first = await asyncpg.connect(url)
         account, paid = await some_account(first), some_payment()
-        pools = [await asyncpg.create_pool(url, min_size=5, max_size=5) for _ in range(3)]
+        pools = [await connections.create_pool(url, min_size=5, max_size=5) for _ in range(3)]
 
         async def redeemed(turn: int) -> int | None:
             async with pools[turn % 3].acquire() as connection, connection.transaction():

@@ -15,6 +15,7 @@ from roundtrip.services.support.index_reader import when
 from roundtrip.store.boards import price_candles
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
+from roundtrip.store.server import connections
 from support.made_index import ETH, MadeIndex, number_address
 from support.tables import emptied
 from support.told_blocks import START_S
@@ -27,7 +28,7 @@ DAY_S = 86_400
 
 @pytest.fixture
 async def pool(url: str) -> AsyncIterator[asyncpg.Pool]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=2) as found:
+    async with connections.create_pool(url, min_size=1, max_size=2) as found:
         yield found
 
 

@@ -13,6 +13,7 @@ from roundtrip.services.boards.signals import MAX_SHOWN, Signals, signals
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
+from roundtrip.store.server import connections
 from support.tables import append_blocks, begin_index, own_database
 from support.told_blocks import (
     DEAD,
@@ -64,7 +65,7 @@ class ForgedSignalsContext:
 async def ground(database_url: str) -> AsyncIterator[ForgedSignalsContext]:
     async with (
         own_database(database_url, "signals_forged") as url,
-        asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+        connections.create_pool(url, min_size=1, max_size=2) as pool,
     ):
         yield ForgedSignalsContext(pool)
 

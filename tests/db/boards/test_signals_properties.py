@@ -18,6 +18,7 @@ from roundtrip.services.boards.signals import MAX_SHOWN, Signal, signals
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from support.busy_blocks import Busy
 from support.hex_columns import as_address
@@ -59,7 +60,7 @@ class SignalsContext:
 async def ground(database_url: str) -> AsyncIterator[SignalsContext]:
     async with (
         own_database(database_url, "signals_properties") as url,
-        asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+        connections.create_pool(url, min_size=1, max_size=2) as pool,
     ):
         yield SignalsContext(pool)
 

@@ -13,6 +13,7 @@ from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, RecalledWal
 from roundtrip.store.check import token_index
 from roundtrip.store.check.token_index import HolderDraw, IndexedPlace, read_places, read_token_index
 from roundtrip.store.index import cursor
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from support.tables import append_blocks, begin_index
 from support.told_blocks import WETH, Chain, launched, sent, v3_at, v3_opened
@@ -27,7 +28,7 @@ RECALLED = RecalledWallet(POOL, "0x" + "07" * 32, 3)
 
 @pytest.fixture
 async def pool(url: str) -> AsyncIterator[asyncpg.Pool]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=2) as found:
+    async with connections.create_pool(url, min_size=1, max_size=2) as found:
         yield found
 
 
@@ -95,7 +96,7 @@ async def test_an_index_without_a_block_is_read_and_empty(index: Connection, poo
 
 
 async def test_a_database_that_cannot_be_reached_is_not_an_empty_one(url: str) -> None:
-    closed = asyncpg.create_pool(url, min_size=0)
+    closed = connections.create_pool(url, min_size=0)
     assert await read_token_index(closed, LOW, 20.0, SINCE) is None
     assert await read_places(closed, [POOL], 20.0) == {}
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import asyncpg
 import msgspec
 import pytest
 
@@ -20,6 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import NewChannel
+from roundtrip.store.server import connections
 from support.channels import NO_ANSWER, NOW_S, OK, WAIT_S, ChannelStreet, answered
 from support.paying import answer_of
 
@@ -30,7 +30,7 @@ WINDOW = 600.0
 
 @pytest.fixture
 async def street(url: str) -> AsyncIterator[ChannelStreet]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool:
+    async with connections.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool:
         await pool.execute("TRUNCATE jobs.job; TRUNCATE accounts.channel_attempt")
         yield ChannelStreet(pool)
 

@@ -5,7 +5,6 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-import asyncpg
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -21,7 +20,7 @@ from roundtrip.channels.post import PostReply
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.channels import ACTIVE, MAX_TRIES
 from roundtrip.jobs.kinds.deliver import deliver
-from roundtrip.store.server import jobs
+from roundtrip.store.server import connections, jobs
 from support.channels import NO_ANSWER, OK, ChannelStreet, answered
 from support.paying import answer_of
 from support.tables import own_database
@@ -173,7 +172,7 @@ async def _awaited(doing: Awaitable[A]) -> A:
 async def test_any_order_of_events(database_url: str) -> None:
     async with (
         own_database(database_url, "deliver_model") as url,
-        asyncpg.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool,
+        connections.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool,
     ):
         Deliveries.street = ChannelStreet(pool)
         Deliveries.loop = asyncio.get_running_loop()

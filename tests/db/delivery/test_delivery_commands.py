@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
+from roundtrip.store.server import connections
 from support.channels import OK, ChannelStreet, answered
 from support.tables import own_database
 
@@ -21,7 +21,7 @@ async def url(database_url: str) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def street(url: str) -> AsyncIterator[ChannelStreet]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=4, command_timeout=5) as pool:
+    async with connections.create_pool(url, min_size=1, max_size=4, command_timeout=5) as pool:
         yield ChannelStreet(pool)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import cast
 
-import asyncpg
 import msgspec
 import pytest
 
@@ -21,6 +20,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.look_alikes import LookAlikeAnswer, find_look_alike
 from roundtrip.store.index import tokens
 from roundtrip.store.index.tokens import Label
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import look_up
 from support.made_index import MadeIndex, number_address
@@ -81,7 +81,7 @@ async def looks(url: str, index: Connection) -> AsyncIterator[LookAlikeGround]:
     made, node = MadeIndex(index), ProxyNode()
     await made.begin(0, 1_000)
     head = SimpleNamespace(block=BlockRef(1_000, "0x" + "77" * 32, START_S))
-    async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:
+    async with connections.create_pool(url, min_size=1, max_size=2) as pool:
         ctx = Context(
             chain_id=4663,
             contracts=NETWORK,

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -23,7 +22,7 @@ from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.index import cursor
 from roundtrip.store.maintenance.backup import FORGOTTEN, _split_password, back_up
-from roundtrip.store.server import jobs
+from roundtrip.store.server import connections, jobs
 from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.sync.apply import Writer
 from support.alert_ground import AlertGround, buys
@@ -176,7 +175,7 @@ async def test_after_a_small_restore_alerts_are_of_what_is_new_and_never_twice(
 @contextlib.asynccontextmanager
 async def ground(url: str, made: Chain) -> AsyncIterator[AlertGround]:
     """An AlertGround on this database, with a new account and index if it has none."""
-    async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
+    async with connected(url) as index, connections.create_pool(url, min_size=1, max_size=6) as pool:
         account: int | None = await index.fetchval("SELECT id FROM accounts.account")
         if account is None:
             (account,) = await new_accounts(index, 1)

@@ -19,7 +19,7 @@ from roundtrip.store.holders import books
 from roundtrip.store.holders.books import KEPT_FOR, StoredBook
 from roundtrip.store.practice import practice
 from roundtrip.store.practice.practice import Repeat
-from roundtrip.store.server import jobs, partitions
+from roundtrip.store.server import connections, jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts
@@ -60,7 +60,7 @@ async def index(url: str) -> AsyncIterator[Connection]:
 
 @pytest.fixture
 async def pool(url: str) -> AsyncIterator[asyncpg.Pool]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=4, command_timeout=5) as own_pool:
+    async with connections.create_pool(url, min_size=1, max_size=4, command_timeout=5) as own_pool:
         yield own_pool
 
 

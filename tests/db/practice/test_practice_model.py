@@ -5,11 +5,11 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from roundtrip.store.server import connections
 from support.practice_machine import DEEP, THIN, Practices
 from support.tables import own_database
 
@@ -26,7 +26,7 @@ async def test_no_order_of_anything_makes_or_loses_a_wei(database_url: str) -> N
     """The machine is not asynchronous: it runs in a thread and asks this loop."""
     async with own_database(database_url, "practice_model") as url:
         seen = Counter[str]()
-        async with asyncpg.create_pool(url, min_size=0, max_size=6) as pool:
+        async with connections.create_pool(url, min_size=0, max_size=6) as pool:
             here: dict[str, Any] = {"real": pool, "loop": asyncio.get_running_loop(), "seen": seen}
             machine = type("Machine", (Practices,), here)
             limits = settings(

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
@@ -25,6 +24,7 @@ from roundtrip.store.maintenance.backup import forget
 from roundtrip.store.scorecard import failed_sells
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
+from roundtrip.store.server import connections
 from roundtrip.sync.apply import FAILED_EVERY_S, MAX_FAILED_A_TOKEN
 from roundtrip.venues import amm_v3
 from support.flagged import OTHER, TOKEN, FlagGround, emptied_accounts
@@ -107,7 +107,7 @@ class Card(FlagGround):
 
 @pytest.fixture
 async def card(url: str) -> AsyncIterator[Card]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
+    async with connections.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
         await emptied_accounts(index)
         await index.execute(
             "TRUNCATE facts.evidence, facts.score, facts.score_count, facts.score_cursor, facts.score_token,"

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.job_turns import Lane
-from roundtrip.store.server import job_turns, jobs
+from roundtrip.store.server import connections, job_turns, jobs
 from roundtrip.store.server.jobs import Job
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -20,7 +20,7 @@ LANE = Lane("some", places=8, max_per_owner=2, max_per_host=3)
 
 @pytest.fixture
 async def pool(url: str) -> AsyncIterator[asyncpg.Pool]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=4, command_timeout=20) as found:
+    async with connections.create_pool(url, min_size=1, max_size=4, command_timeout=20) as found:
         await found.execute("TRUNCATE jobs.job, jobs.turn")
         yield found
 

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.clock_age import AHEAD_S
-from roundtrip.store.server import jobs
+from roundtrip.store.server import connections, jobs
 from roundtrip.store.server.jobs import AT_ONCE, Job
 from roundtrip.store.server.rows import Connection
 
@@ -107,7 +107,7 @@ async def test_two_that_take_at_the_same_time_never_get_the_same(two: tuple[Conn
 
 
 async def test_many_that_take_share_all_of_them(database_url: str) -> None:
-    async with asyncpg.create_pool(database_url, min_size=6, max_size=6) as pool:
+    async with connections.create_pool(database_url, min_size=6, max_size=6) as pool:
         async with pool.acquire() as connection:
             await jobs.enqueue_many(connection, "walk", [f"{n:03}" for n in range(300)])
 

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.jobs.engine.worker import Effect, JobKind, Worker, do_nothing
-from roundtrip.store.server import jobs
+from roundtrip.store.server import connections, jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
@@ -145,7 +145,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 @pytest.fixture
 async def ground(database_url: str) -> AsyncIterator[ClaimingContext]:
-    async with asyncpg.create_pool(database_url, min_size=1, max_size=8, command_timeout=5) as pool:
+    async with connections.create_pool(database_url, min_size=1, max_size=8, command_timeout=5) as pool:
         await pool.execute("TRUNCATE jobs.job")
         yield ClaimingContext(pool)
         await pool.execute("TRUNCATE jobs.job")
@@ -530,7 +530,7 @@ async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> 
         connection = await asyncpg.connect(server.dsn)
         await migrate(connection)
         await connection.close()
-        async with asyncpg.create_pool(server.dsn, min_size=1, max_size=6, command_timeout=5) as pool:
+        async with connections.create_pool(server.dsn, min_size=1, max_size=6, command_timeout=5) as pool:
             ground = ClaimingContext(pool)
             with capture_logs() as logged:
                 async with run_in_background(worker(ground, poll_s=0.01, walk=kind(waits)).run(), "worker"):

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.events import Spot
@@ -15,7 +14,7 @@ from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
 from roundtrip.jobs.alerts.drafts import enqueue_checks
 from roundtrip.jobs.alerts.loop import AlertLoop, AlertParts
-from roundtrip.store.server import partitions
+from roundtrip.store.server import connections, partitions
 from roundtrip.store.server.rows import Connection, as_bytes
 from roundtrip.store.watch import bags
 from support.alert_ground import AlertGround
@@ -65,7 +64,7 @@ def gives(who: Address, to: Address, raw: int) -> LoggedTransaction:
 async def ground(url: str) -> AsyncIterator[AlertGround]:
     """A launch whose deployer has a tenth; alice and bob are accounts, and carol is none."""
     made = Chain()
-    async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
+    async with connected(url) as index, connections.create_pool(url, min_size=1, max_size=6) as pool:
         await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.account CASCADE")
         await index.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
         writer = await begin_index(index, made.parent)

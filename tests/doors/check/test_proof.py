@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
-import asyncpg
 import jsonschema
 import msgspec
 import pytest
@@ -22,6 +21,7 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.services.check.proof import check_proof
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.world import Built
 from support.faulty_node import FaultyNode
 from support.nodes import node_of
@@ -194,7 +194,7 @@ async def test_where_the_block_could_not_be_looked_at_none_is_handed_out(
 async def test_without_a_database_it_is_busy(
     ctx: Context, built: Built, session: aiohttp.ClientSession, database_url: str
 ) -> None:
-    async with asyncpg.create_pool(database_url, min_size=1, max_size=1) as pool:
+    async with connections.create_pool(database_url, min_size=1, max_size=1) as pool:
         pass
     async with service(replace(ctx, pool=pool)) as base_url:
         url = f"{base_url}/v1/check/{built.tokens['plain']}/proof"

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import cast
 
-import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
@@ -16,6 +15,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import MAX_A_DAY, MAX_OPEN, WEEK_S, Kind
 from roundtrip.domain.community.marks import MAX_MARKS
 from roundtrip.store.community import flags as calls
+from roundtrip.store.server import connections
 from roundtrip.store.server.rows import as_bytes
 from roundtrip_development.devnet.world import Built
 from support.clocks import Clock
@@ -48,7 +48,7 @@ async def fair(database_url: str) -> AsyncIterator[ConsoleHouse]:
     """A house whose index has tokens that can be flagged, and no node behind it."""
     async with (
         own_database(database_url, "console_marks") as url,
-        asyncpg.create_pool(url, min_size=1, max_size=4) as pool,
+        connections.create_pool(url, min_size=1, max_size=4) as pool,
         pool.acquire() as index,
     ):
         await emptied_accounts(index)

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from decimal import Decimal
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.demo.crowd import choose_tokens
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
@@ -39,7 +39,7 @@ async def ground(
 ) -> AsyncIterator[Ground]:
     async with (
         copied(database_url, indexed_url) as url,
-        asyncpg.create_pool(url, min_size=1, max_size=6) as pool,
+        connections.create_pool(url, min_size=1, max_size=6) as pool,
     ):
         yield Ground(random_context(replace(ctx, pool=pool), Clock()), rpc, built, url)
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.accounts.account import Account
@@ -15,6 +14,7 @@ from roundtrip.services.practice.league import LeagueParams, league
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index import tokens
+from roundtrip.store.server import connections
 from support.clocks import Clock
 from support.doors import over_mcp_client
 from support.keys import NOW_S, Person, key_for, random_context
@@ -38,7 +38,7 @@ async def url(database_url: str) -> AsyncIterator[str]:
 @pytest.fixture
 async def standing(ctx: Context, url: str) -> AsyncIterator[Context]:
     """A context over a database in which nobody has a week, and its clock stands."""
-    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool:
+    async with connections.create_pool(url, min_size=1, max_size=4) as pool:
         async with pool.acquire() as connection:
             await Leagued(connection).emptied()
         yield random_context(replace(ctx, pool=pool), Clock())

@@ -3,12 +3,12 @@
 import asyncio
 from pathlib import Path
 
-import asyncpg
 import pytest
 from typer.testing import CliRunner
 
 from roundtrip.cli.main import app
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip_development.devnet.sync_rpc import SyncRpc
 from roundtrip_development.devnet.world import Built
 from support.clocks import Clock
@@ -39,7 +39,7 @@ async def test_a_restored_service_answers_as_before(
         monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", restored_url)
         assert (await asyncio.to_thread(CliRunner().invoke, app, ["restore", file])).exit_code == 0
         async with (
-            asyncpg.create_pool(restored_url, min_size=1, max_size=4) as pool,
+            connections.create_pool(restored_url, min_size=1, max_size=4) as pool,
             context_for(rpc.url, built, pool) as found,
         ):
             await found.heads.refresh()

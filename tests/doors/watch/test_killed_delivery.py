@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from roundtrip.app.notifiers import open_notifiers
@@ -22,6 +21,7 @@ from roundtrip.config.settings import Settings
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
+from roundtrip.store.server import connections
 from roundtrip.store.watch import alerts
 from roundtrip_development.devnet.world import Built, describe
 from support.paying import account_of, answer_of, some_address
@@ -68,7 +68,7 @@ async def shop(
         receiver() as somebody,
         telegram_api() as telegram,
         own_database(database_url, "killed") as url,
-        asyncpg.create_pool(url, min_size=1, max_size=4) as pool,
+        connections.create_pool(url, min_size=1, max_size=4) as pool,
     ):
         targets = (somebody.at, telegram.at)
         settings = Settings(

@@ -4,7 +4,6 @@ wallets buy, an index follows it, the owner catches them or does not, and then e
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
@@ -14,6 +13,7 @@ from roundtrip.domain.check.evidence import Evidence, HolderSells, Missing
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
 from roundtrip_development.devnet.compile import compile_contract
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata, put_token
@@ -162,7 +162,7 @@ async def deep(
         async with connected(url) as connection:
             await migrate(connection)
         await follow(rpc.url, built, url, stage.since, at(newest))
-        async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:
+        async with connections.create_pool(url, min_size=1, max_size=2) as pool:
             await ctx.heads.refresh()
             evidence = await gather_evidence(replace(ctx, pool=pool), Address(stage.token), meter, deep=True)
     # One more where other accounts might call a function of the token.

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.chain.liquidity import position_logs
@@ -17,6 +16,7 @@ from roundtrip.services.liquidity.handler import read_liquidity
 from roundtrip.services.liquidity.schema import Liquidity, LiquidityPosition
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import TokenParams
+from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
 from roundtrip_development.devnet import world
 from roundtrip_development.devnet.deploy import put_token
@@ -81,7 +81,7 @@ async def stood(places: world.DevnetFolders, built: Built, database_url: str) ->
                 await migrate(connection)
             await follow(rpc.url, built, url, since, at(int(rpc.call("eth_blockNumber"), 16)))
             async with (
-                asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+                connections.create_pool(url, min_size=1, max_size=2) as pool,
                 context_for(rpc.url, built, pool) as ctx,
             ):
                 await ctx.heads.refresh()

@@ -16,6 +16,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, worth
+from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
 from roundtrip_development.devnet.deploy import ContractDeployer, calldata
 from roundtrip_development.devnet.sync_rpc import SyncRpc
@@ -108,7 +109,7 @@ async def test_where_nobody_can_be_given_any_a_real_holder_sells(
         async with connected(url) as connection:
             await migrate(connection)
         await follow(rpc.url, built, url, since, at(newest))
-        async with asyncpg.create_pool(url, min_size=1, max_size=2) as known:
+        async with connections.create_pool(url, min_size=1, max_size=2) as known:
             answer = replace(ctx, pool=known)
             half, more = await valued(
                 answer,
