@@ -226,10 +226,6 @@ def test_a_change_of_what_is_not_known_is_not_known() -> None:
     line = PriceLine((), {0: 150, 300: 100, 3600: None, 86_400: 0})
     assert [line.change_bps(span_s) for span_s in (300, 3600, 86_400)] == [5000, None, None]
     assert PriceLine((), dict.fromkeys(SPANS_S)).change_bps(300) is None
-    # One that is younger than the span is compared with its first known price.
-    young = PriceLine((None, 200, 150, 100), {0: 100, 300: 125, 3600: None, 86_400: None})
-    assert [young.change_bps(span_s, 1000) for span_s in (300, 3600, 86_400)] == [-2000, -5000, -5000]
-    assert young.change_bps(86_400, 86_400) is None
 
 
 async def test_a_pool_goes_on_where_its_curve_ended_and_dust_tells_no_price(index: Connection) -> None:

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from roundtrip.config.settings import Settings
-from roundtrip.services.check.size_curve import SIZES_WEI, SizePoint, size_curve, split_sizes
+from roundtrip.services.check.size_curve import SIZES_WEI, SizePoint, count_cheap, size_curve, split_sizes
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.answer_fields import TokenParams
 from roundtrip_development.devnet.world import Built
@@ -84,6 +84,17 @@ async def test_the_largest_size_was_tried_and_loses_little(
         trade = (await one.json())["trade"]
     tried = SizePoint(answer.largest_eth, "sells", trade["roundTripLossBps"], trade["priceImpactBps"])
     assert tried.is_cheap()
+
+
+def test_sizes_are_cheap_up_to_the_first_that_is_not() -> None:
+    cheap, costly, refused = (
+        SizePoint("1", "sells", 60, 0),
+        SizePoint("2", "sells", 600, 0),
+        SizePoint("3", "refused"),
+    )
+    assert count_cheap([]) == count_cheap([costly, cheap]) == count_cheap([refused]) == 0
+    assert count_cheap([cheap, cheap, costly, cheap]) == count_cheap([cheap, cheap, refused]) == 2
+    assert count_cheap([cheap, cheap]) == 2
 
 
 def test_between_two_sizes_lie_rounded_ones() -> None:

@@ -202,12 +202,8 @@ class DedicatedConnection:
             raise
 
     async def close(self) -> None:
-        """Returns the connection to its pool, as it was."""
-        connection, self._connection = self._connection, None
-        with contextlib.suppress(*DATABASE_FAULTS):
-            if connection is not None:
-                await call_counts.wait_for_the_disk(connection)
-        await self._taken.aclose()
+        """Gives the connection up: its session does not wait for the disk, so no other may use it."""
+        await self._discard()
 
     async def _connect(self) -> Connection:
         if self._connection is None:

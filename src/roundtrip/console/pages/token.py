@@ -275,6 +275,7 @@ def _read_shares(page: HoldersPage) -> HolderShares | None:
         is_complete=held.status == "complete",
         deployer_bps=None if deployer is None else deployer.held_bps or 0,
         purse=next(strangers, None),
+        has_deployers_purse=any(purse.has_deployer for purse in purses),
     )
     if bundle is None:
         return shares

@@ -32,7 +32,7 @@ from roundtrip.services.trade.prepare import PrepareBuyParams, PreparedTrade, Pr
 from roundtrip.services.trade.simulate_params import SimulateParams
 from roundtrip.services.trade.simulation_answer import Simulation
 
-from .token import amount_back, ask_check, find_check, list_risks, read_holders, read_risk
+from .token import amount_back, ask_check, find_check, find_smaller, list_risks, read_holders, read_risk
 
 if TYPE_CHECKING:
     import roundtrip_verify as verify
@@ -151,26 +151,34 @@ async def show_trade(visit: Visit) -> Response:
 
 async def show_quote(visit: Visit) -> Response:
     """GET /trade/quote: what a buy of the form's amount came to in a check at that size, with a wallet of the
-    check; empty for a form that names no such buy. It makes a check, as the token's page at that size."""
+    check; empty for a form that names no buy. It makes a check, as the token's page at that size."""
     form = TradeForm.read(visit)
     token = form.token.lower()
     if not (_ADDRESS.fullmatch(token) and form.amount):
-        return Response(status_code=204)
+        return Response()
     try:
         kept_bps = BPS - form.slippage_bps()
-        params = CheckParams(token, amount=form.amount.replace(",", "."))
+        params = CheckParams(token, amount=form.amount)
         check, card, _ = await ask_check(visit, find_check(params), params)
-        stored = await read_risk(visit, token)
     except RoundtripError as fault:
-        if fault.code in _WITHOUT_FORM:
+        if fault.code in (*_WITHOUT_FORM, "rate_limited"):
             raise
+        if fault.code == "bad_input":
+            return visit.show("quote_piece.html", check=None, fault=fault)
         return visit.show("fault_piece.html", error=fault)
+    stored = await read_risk(visit, token)
     out = check.trade.tokens_out if check.trade else None
-    least = None if out is None else str(Decimal(out) * max(0, kept_bps) / BPS)
     return visit.show(
-        "quote_piece.html", check=check, least=least, back=amount_back(check, card), amount=params.amount,
-        risks=list_risks(check, card, None, stored), loss_colour=rate_loss,
-    )  # fmt: skip
+        "quote_piece.html",
+        check=check,
+        card=card,
+        least=None if out is None else f"{Decimal(out) * max(0, kept_bps) / BPS:f}",
+        back=amount_back(check, card),
+        amount=params.amount,
+        smaller=find_smaller(card, params.amount),
+        risks=list_risks(check, card, None, stored),
+        loss_colour=rate_loss,
+    )
 
 
 def _describe_gas(visit: Visit, units: int) -> str:

@@ -21,6 +21,12 @@
     });
   }
 
+  // No quote stands beside a form that it does not belong to.
+  const quote = document.getElementById("quote");
+  for (const event of ["htmx:beforeRequest", "htmx:responseError", "htmx:sendError"]) {
+    quote?.addEventListener(event, () => quote.replaceChildren());
+  }
+
   // A sell is of a share or of an amount: who gives one takes the other back.
   const OTHER = { "trade-percent": "trade-amount", "trade-amount": "trade-percent" };
   const clearOther = (id) => {

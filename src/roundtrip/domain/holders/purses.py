@@ -88,10 +88,13 @@ def _split(payments: Sequence[tuple[int, Address]], span_s: int | None) -> Itera
 
 def purses(inputs: HolderInputs, launch: LaunchBuys | None) -> list[Purse]:
     """Every purse with two wallets or more; the one that holds most comes first."""
+    skipped = outside(inputs)
     groups = [] if launch is None else launch_groups(inputs, launch, _MIN_TIED)
     found = []
     for joined in join_groups([*groups, *funder_groups(inputs)]):
-        members = {wallet for group in joined for wallet in group.wallets}
+        members = {wallet for group in joined for wallet in group.wallets} - skipped
+        if len(members) < _MIN_TIED:
+            continue
         held = {wallet: balance_raw(inputs, wallet) for wallet in members}
         by_size = sorted(joined, key=lambda group: (-len(group.wallets), group.funder or group.tx_hash))
         found.append(
@@ -109,11 +112,8 @@ def purses(inputs: HolderInputs, launch: LaunchBuys | None) -> list[Purse]:
 
 def insiders(inputs: HolderInputs, launch: LaunchBuys | None, found: Sequence[Purse]) -> tuple[Address, ...]:
     """Every wallet that is suspicious by itself, or shares a purse of ``found`` with the deployer, once."""
-    skipped = outside(inputs)
     tied = (wallet for purse in found if purse.has_deployer for wallet in purse.wallets)
-    return tuple(
-        dict.fromkeys((*suspicious(inputs, launch), *(wallet for wallet in tied if wallet not in skipped)))
-    )
+    return tuple(dict.fromkeys((*suspicious(inputs, launch), *tied)))
 
 
 def count_purses(inputs: HolderInputs, found: Sequence[Purse]) -> PurseCount:

@@ -71,7 +71,8 @@ class BundleShare(NamedTuple):
 class HolderShares:
     """Shares of the supply. ``insiders_bps``: None: not known. ``deployer_bps`` None: no deployer is
     known. ``bundle``: the largest. ``purse``: of the largest group of tied wallets (``holders/purses.py``)
-    without the deployer, how many they are, and their share. ``is_complete``: every transfer was read."""
+    without the deployer, how many they are, and their share; ``has_deployers_purse``: whether the deployer
+    has one, too. ``is_complete``: every transfer was read."""
 
     insiders_bps: int | None
     top10_bps: int
@@ -79,6 +80,7 @@ class HolderShares:
     deployer_bps: int | None = None
     bundle: BundleShare | None = None
     purse: tuple[int, int] | None = None
+    has_deployers_purse: bool = False
 
 
 def describe_stored_insiders(bps: int | None) -> list[TokenFact]:
@@ -100,7 +102,8 @@ def describe_holders(shares: HolderShares | None) -> list[TokenFact]:
         wallets, bps = shares.purse
         sign = _sign(bps, INSIDERS_MINDED_BPS, INSIDERS_HIGH_BPS)
         if sign != "good":
-            text = f"{format_count(wallets, 'wallet')} of another purse hold {format_percent(bps)}."
+            which = "another" if shares.has_deployers_purse else "one"
+            text = f"{format_count(wallets, 'wallet')} of {which} purse hold {format_percent(bps)}."
             facts.append(TokenFact(sign, text, "holders"))
     sign = _sign(shares.top10_bps, *TOP10_BOUNDS_BPS)
     if sign != "good" or (shares.is_complete and insiders.sign == "good"):

@@ -4,7 +4,6 @@ for the lock."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from functools import partial
 from typing import Literal
 
@@ -54,13 +53,13 @@ async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_
         while True:
             try:
                 async with ctx.pool.acquire(timeout=again_s) as connection:
-                    if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
-                        try:
+                    try:
+                        if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
                             await chats.listen(connection, wait_s)
-                        finally:
-                            # The pool keeps the session, and with it the lock. A lost session has none.
-                            with suppress(*DATABASE_FAULTS):
-                                await connection.fetchval("SELECT pg_advisory_unlock($1)", LOCK)
+                    except BaseException:
+                        # The pool would keep the session, and the session the lock.
+                        connection.terminate()
+                        raise
             except Exception as error:
                 if is_cancelled():
                     raise asyncio.CancelledError from error

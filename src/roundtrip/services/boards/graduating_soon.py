@@ -145,7 +145,7 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOf
             **msgspec.structs.asdict(one.filling),
             verdict=present_verdict(checks[one.label.address], now_s),
             insiders_bps=checks[one.label.address].exposure.insiders(now_s),
-            **_present_price(lines[one.curve.token_id], one.filling.age_s, money, one.label),
+            **_present_price(lines[one.curve.token_id], money, one.label),
         )
         for one in shown
     ]
@@ -158,10 +158,10 @@ async def graduating_page(ctx: Context, params: Nothing) -> UseCaseAnswer[PageOf
     return UseCaseAnswer(answer, SHARED_MS)
 
 
-def _present_price(line: PriceLine, age_s: int, money: PricedMoney, label: Label) -> dict[str, Any]:
+def _present_price(line: PriceLine, money: PricedMoney, label: Label) -> dict[str, Any]:
     market = money.market(line.newest, None, label)
     fields = {name: market[name] for name in ("price_eth", "price_usd", "cap_usd")}
-    return {**fields, "change1h": line.change_bps(3600, age_s)}
+    return {**fields, "change1h": line.change_bps(3600)}
 
 
 async def _read_curves(

@@ -378,16 +378,15 @@ def _present_page_row(one: _RowFacts, money: PricedMoney, now_s: float, newest_s
     flow, traded, depth = one.flow, one.traded, one.depth
     leaving = one.exposed.liquidity(now_s)
     volume_wei = traded.in_wei + traded.out_wei
-    age_s = max(0, newest_s - one.opened_s)
     return MovingRow(
         **money.market(one.line.newest, depth, one.label),
         token=present_token(one.label),
         group=one.group,
         verdict=present_verdict(replace(flow.checks, exposure=one.exposed), now_s),
         venue=flow.venue,
-        change5m=one.line.change_bps(300, age_s),
-        change1h=one.line.change_bps(3600, age_s),
-        change24h=one.line.change_bps(86_400, age_s),
+        change5m=one.line.change_bps(300),
+        change1h=one.line.change_bps(3600),
+        change24h=one.line.change_bps(86_400),
         line=_draw_line(one.line.points),
         volume_eth=eth(volume_wei),
         volume_usd=money.usd(ZERO_ADDRESS, volume_wei),
@@ -402,7 +401,7 @@ def _present_page_row(one: _RowFacts, money: PricedMoney, now_s: float, newest_s
         insiders_bps=one.exposed.insiders(now_s),
         holders=depth.holders,
         more_hold=depth.more_hold,
-        age_s=age_s,
+        age_s=max(0, newest_s - one.opened_s),
         opened_at=when(one.opened_s),
     )
 

@@ -88,11 +88,12 @@ async def size_curve(ctx: Context, params: TokenParams) -> UseCaseAnswer[SizeCur
     if best is None:
         return UseCaseAnswer(SizeCurve(block, [], None, False), TTL_MS, meter=meter)
     points = await _try_sizes(bought, best, SIZES_WEI, ctx.policy)
-    kept = _count_cheap(points)
-    if not 0 < kept < len(points):
-        return UseCaseAnswer(SizeCurve(block, points, None, kept > 0), TTL_MS, meter=meter, block=block)
+    kept = count_cheap(points)
+    is_deeper = kept == len(points)
+    if kept == 0 or is_deeper:
+        return UseCaseAnswer(SizeCurve(block, points, None, is_deeper), TTL_MS, meter=meter, block=block)
     between_wei = split_sizes(SIZES_WEI[kept - 1], SIZES_WEI[kept])
-    finer = _count_cheap(await _try_sizes(bought, best, between_wei, ctx.policy))
+    finer = count_cheap(await _try_sizes(bought, best, between_wei, ctx.policy))
     largest_eth = format_amount((SIZES_WEI[kept - 1], *between_wei)[finer], 18)
     return UseCaseAnswer(SizeCurve(block, points, largest_eth, False), TTL_MS, meter=meter, block=block)
 
@@ -171,7 +172,7 @@ def _read_point(
     return SizePoint(eth, came, sold.loss_bps, max(0, BPS - kept_bps(bought, small)))
 
 
-def _count_cheap(points: Sequence[SizePoint]) -> int:
+def count_cheap(points: Sequence[SizePoint]) -> int:
     """How many sizes from the smallest on sell whole and lose less than the mark."""
     costly = (n for n, point in enumerate(points) if not point.is_cheap())
     return next(costly, len(points))

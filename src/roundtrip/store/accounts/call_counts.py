@@ -175,11 +175,6 @@ async def without_waiting_for_the_disk(connection: Connection) -> None:
     )
 
 
-async def wait_for_the_disk(connection: Connection) -> None:
-    """Undoes ``without_waiting_for_the_disk``."""
-    await connection.execute("RESET synchronous_commit")
-
-
 AccountDay = tuple[int, date]
 """An account and a day of UTC."""
 

@@ -178,12 +178,9 @@ class PriceLine:
         """The newest price."""
         return self.spans[0]
 
-    def change_bps(self, span_s: int, age_s: int | None = None) -> int | None:
-        """The change within a span, in hundredths of a percent; None: not known. ``age_s``: of the token; one
-        that is younger than the span is compared with its first known price."""
+    def change_bps(self, span_s: int) -> int | None:
+        """The change within a span, in hundredths of a percent; None: not known."""
         then, now = self.spans[span_s], self.newest
-        if then is None and age_s is not None and age_s < span_s:
-            then = next((point for point in self.points[:-1] if point is not None), None)
         return (now - then) * BPS // then if then and now is not None else None
 
 

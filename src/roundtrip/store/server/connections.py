@@ -126,7 +126,8 @@ def create_pool(
 
 async def _keep_session(connection: asyncpg.Connection) -> None:
     """Sends nothing when a connection goes back: on pooled ones every setting, lock and cursor ends with its
-    transaction, which asyncpg rolls back by itself, and a listener removes itself."""
+    transaction, which asyncpg rolls back by itself, and a listener removes itself. Who sets what lasts (the
+    leases' commits, the bot's lock) ends the connection after use."""
 
 
 _DEFAULTS: Mapping[str, Any] = MappingProxyType(

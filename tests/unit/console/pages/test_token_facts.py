@@ -199,15 +199,16 @@ def test_wallets_of_one_purse_are_told() -> None:
     his = {"wallets": 4, "heldBps": 9000, "hasDeployer": True}
     strangers = {"wallets": 2, "heldBps": 9000, "hasDeployer": False}
 
-    def insider_facts(*rows: dict[str, Any]) -> tuple[list[str], str | None]:
-        held = HELD | {"forensics": {"suspiciousBps": 3679, "purses": {"rows": list(rows)}}}
+    def insider_facts(insiders_bps: int, *rows: dict[str, Any]) -> tuple[list[str], str | None]:
+        held = HELD | {"forensics": {"suspiciousBps": insiders_bps, "purses": {"rows": list(rows)}}}
         found = facts(held=held)
         bad = (fact.text for fact in found if fact.sign == "bad" and "Insiders" in fact.text)
         return [fact.text for fact in found if "purse" in fact.text], next(bad, None)
 
-    assert insider_facts(his) == ([], "Insiders hold 36.79 %.")
+    assert insider_facts(3679, his) == ([], "Insiders hold 36.79 %.")
     # Strangers with one payer are a big holder, and no insiders.
-    assert insider_facts(his, strangers) == (
+    assert insider_facts(100, strangers) == (["2 wallets of one purse hold 90.00 %."], None)
+    assert insider_facts(3679, his, strangers) == (
         ["2 wallets of another purse hold 90.00 %."],
         "Insiders hold 36.79 %.",
     )

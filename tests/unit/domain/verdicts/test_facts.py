@@ -72,7 +72,7 @@ def test_strangers_of_one_purse_are_a_big_holder_and_the_ten_biggest_are_named_w
     assert texts(HolderShares(100, 2999, True)) == ["The ten biggest wallets hold 29.99 %."]
     assert texts(HolderShares(100, 2999, False)) == []
     assert texts(HolderShares(2000, 3000, True)) == ["The ten biggest wallets hold 30.00 %."]
-    assert texts(HolderShares(2000, 0, True, purse=(2, 500))) == ["2 wallets of another purse hold 5.00 %."]
+    assert texts(HolderShares(2000, 0, True, purse=(2, 500))) == ["2 wallets of one purse hold 5.00 %."]
     assert texts(HolderShares(2000, 0, True, purse=(2, 499))) == []
     assert describe_holders(None) == [TokenFact("mind", "Holders: not known yet.", "holders")]
 
