@@ -252,25 +252,27 @@ class PoolTrader:
             return self._handed(main, halves_only=True), sold_raw > 0
 
     def _at_any_hour(self, size: str) -> Sale | None:
-        """All of it at the first of ten moments that takes it, with the gas of one of ten sales: never more
-        than there is at any time of the day."""
+        """All of it at the first of ten moments that takes it, with the gas of one of ten sales. Of a token
+        that rebases that is what there is then, or else the least that there is at any time of the day."""
         with self._chain.kept():
             purchase = self._buy(0, PROBE_WEI // SIZES[size])
             assert purchase is not None
             chain, wallet = self._chain, purchase.wallet
             bought_s = chain.now_s + 1
             balances = [wallet.tokens(chain.token, bought_s + delay_s) for delay_s in DELAYS_S]
-            asked_raw = max(1, min(purchase.bought_raw, *balances))
+            least_raw = max(1, min(purchase.bought_raw, *balances))
             for moment_s in moments_s(PIECES):
-                with chain.kept():
-                    at_s = bought_s + moment_s
-                    held_raw = wallet.tokens(chain.token, at_s)
-                    most_gas = _PIECE_GAS[PIECES]
-                    sold_raw, back_raw = self._sell_raw(
-                        0, wallet, at_s, held_raw, asked_raw, most_gas=most_gas
-                    )
-                if sold_raw > 0:
-                    return Sale(purchase.paid_raw, balances[-1], asked_raw, sold_raw, back_raw)
+                at_s = bought_s + moment_s
+                held_raw = wallet.tokens(chain.token, at_s)
+                rebases = {*balances} != {purchase.bought_raw}
+                whole_raw = held_raw if rebases else balances[-1]
+                for asked_raw in sorted({least_raw, min(held_raw, whole_raw)}, reverse=True):
+                    with chain.kept():
+                        sold_raw, back_raw = self._sell_raw(
+                            0, wallet, at_s, held_raw, asked_raw, most_gas=_PIECE_GAS[PIECES]
+                        )
+                    if sold_raw > 0:
+                        return Sale(purchase.paid_raw, whole_raw, asked_raw, sold_raw, back_raw)
         return None
 
     def _in_pieces(self, size: str, count: int) -> Sale | None:

@@ -107,6 +107,26 @@ def plannable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
     return min(bought.received_raw, *bought.held_later_raw, sellable(bought, probe, policy))
 
 
+def held_over_day(bought: CompletedBuy, policy: Policy) -> tuple[tuple[int, ...], ...]:
+    """What the buyer holds at each moment of ``piece_moments_s`` of a token that rebases, by one rate between
+    two balances that were read, and a ten-thousandth less; and the least of that an hour before and after,
+    since many rebase by the hour. Empty: the balance stays."""
+    delays_s = (policy.later_s, policy.hour_s, policy.day_s)
+    if len(bought.held_later_raw) != len(delays_s) or {*bought.held_later_raw} == {bought.received_raw}:
+        return ()
+
+    def held_at(at_s: int) -> int:
+        n = 0 if at_s < policy.hour_s else 1
+        (from_s, until_s), (from_raw, until_raw) = delays_s[n : n + 2], bought.held_later_raw[n : n + 2]
+        rate = max(1, until_raw) / max(1, from_raw)
+        return int(from_raw * rate ** ((at_s - from_s) / (until_s - from_s))) * (BPS - 1) // BPS
+
+    return tuple(
+        (held_at(at_s), min(held_at(at_s - policy.hour_s), held_at(at_s + policy.hour_s)))
+        for at_s in piece_moments_s(policy, policy.pieces)
+    )
+
+
 def gas_float(policy: Policy, environment: Environment) -> int:
     """Enough wei to pay for every attempt of the most expensive sell at the maximum fee."""
     return max(environment.gas_float_wei, 2 * sum(policy.sell_gas_ladder) * environment.max_fee_wei)
@@ -139,10 +159,12 @@ def exit_blocks(
     held_raw: int,
     bought_on: VenuePlace,
     clear_first: bool = False,
+    held_over_day_raw: tuple[tuple[int, ...], ...] = (),
 ) -> tuple[PlannedBlock, ...]:
     """The blocks after a buy: the buyer or another wallet sells the probe's share of ``held_raw`` on ``out``.
     The approval has its own block, as in a real wallet; with ``clear_first`` an approval of zero comes before
-    it. Other wallets buy on ``bought_on``.
+    it. Other wallets buy on ``bought_on``. ``held_over_day_raw``: what a sale at any hour asks for first, at
+    each of its moments.
 
     No token balance is read before the sell: the read is a transaction, and a token may react to its sender.
     """
@@ -158,7 +180,10 @@ def exit_blocks(
         clearing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
         approvals.insert(0, SimulatedStep("clear", buyer, clearing, environment.approve_gas_limit))
     if probe.seller in OVER_A_DAY:
-        sales = _sales_over_day(out, setting, environment, probe, planned_raw)
+        if probe.seller == "any hour":
+            sales = _sales_at_any_hour(out, setting, environment, planned_raw, held_over_day_raw)
+        else:
+            sales = _sales_in_pieces(out, setting, environment, probe, planned_raw)
         return _blocks_over_day(setting, environment, sales, approvals)
     funds: tuple[tuple[Address, int], ...] = ()
     if probe.seller == "nearly all":
@@ -300,30 +325,59 @@ _NEARLY_APART = 10_007
 """The amounts of two rounds differ by one part in so many of the whole."""
 
 
-def _sales_over_day(
+def _sales_in_pieces(
     place: VenuePlace, setting: Setting, environment: Environment, probe: Probe, planned_raw: int
 ) -> list[list[SimulatedStep]]:
-    """The sales of a probe over a day: its pieces, or the whole amount tried at each of the pieces' moments.
-    Each has one gas limit, since a second attempt that succeeds would sell a second piece."""
-    buyer, policy = environment.buyer, setting.policy
-    is_small = probe.seller == "small pieces"
+    """The pieces of a probe over a day. Each has one gas limit, since a second attempt that succeeds would
+    sell a second piece."""
+    policy, is_small = setting.policy, probe.seller == "small pieces"
     limit = policy.small_piece_gas_limit if is_small else policy.piece_gas_limit
-    limit = min(limit, policy.hook_gas_limit) if place.venue.rival_hook() else limit
-    amounts = [planned_raw] * policy.pieces
-    if probe.seller != "any hour":
-        amounts = piece_amounts(planned_raw, policy.small_pieces if is_small else policy.pieces)
-    sales = []
-    for n, raw in enumerate(amounts):
-        *_, sell = place.file.plan_sell(place.venue, setting.token, setting.contracts, raw, buyer)
-        sales.append([SimulatedStep(f"sell-{n}", buyer, sell, limit)])
-        if probe.seller == "any hour":
-            sales[-1].append(quote_read(f"after-{n}", place, setting, environment, buyer))
-    sales[0].insert(0, quote_read("held", place, setting, environment, buyer))
-    if probe.seller == "any hour":
-        sales[-1].append(token_read("after-token", setting, environment, buyer))
-    else:
-        sales[-1] += reads("after", place, setting, environment, buyer)
+    amounts = piece_amounts(planned_raw, policy.small_pieces if is_small else policy.pieces)
+    sales = [
+        [_sale_over_day(place, setting, environment, n, raw, limit)[-1]] for n, raw in enumerate(amounts)
+    ]
+    sales[0].insert(0, quote_read("held", place, setting, environment, environment.buyer))
+    sales[-1] += reads("after", place, setting, environment, environment.buyer)
     return sales
+
+
+def _sales_at_any_hour(
+    place: VenuePlace,
+    setting: Setting,
+    environment: Environment,
+    planned_raw: int,
+    held_over_day_raw: tuple[tuple[int, ...], ...],
+) -> list[list[SimulatedStep]]:
+    """The whole amount, tried at each of the pieces' moments; of a token that rebases first what the wallet
+    holds then. Two amounts have an approval each."""
+    buyer, policy, number = environment.buyer, setting.policy, count()
+    sales = []
+    for n in range(policy.pieces):
+        steps = list[SimulatedStep]()
+        amounts = {planned_raw, *(held_over_day_raw[n] if held_over_day_raw else ())}
+        for raw in sorted((raw for raw in amounts if raw > 0), reverse=True):
+            attempt = next(number)
+            trade = _sale_over_day(place, setting, environment, attempt, raw, policy.piece_gas_limit)
+            steps += trade if held_over_day_raw else trade[-1:]
+            steps.append(quote_read(f"after-{attempt}", place, setting, environment, buyer))
+        sales.append(steps)
+    sales[0].insert(0, quote_read("held", place, setting, environment, buyer))
+    sales[-1].append(token_read("after-token", setting, environment, buyer))
+    return sales
+
+
+def _sale_over_day(
+    place: VenuePlace, setting: Setting, environment: Environment, number: int, raw: int, limit: int
+) -> list[SimulatedStep]:
+    """The approvals of a sale over a day, and the sale."""
+    buyer, approve_raw = environment.buyer, abi.MAX_UINT256 if environment.approves_all else None
+    limit = min(limit, setting.policy.hook_gas_limit) if place.venue.rival_hook() else limit
+    *approvals, sell = place.file.plan_sell(
+        place.venue, setting.token, setting.contracts, raw, buyer, approve_raw
+    )
+    gas = environment.approve_gas_limit
+    steps = [SimulatedStep(f"approval-{number}-{n}", buyer, call, gas) for n, call in enumerate(approvals)]
+    return [*steps, SimulatedStep(f"sell-{number}", buyer, sell, limit)]
 
 
 def _blocks_over_day(

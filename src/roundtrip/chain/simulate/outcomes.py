@@ -250,7 +250,8 @@ def read_exit(
     arrived = min(held, reached) if by_receiver else None
     # The gas of later attempts was paid after the quote balance was read.
     counted = range(len(sells) if in_pieces else last + 1)
-    gas = (*(("approve-",) if by_receiver else ()), *(f"sell-{number}" for number in counted))
+    approvals = ("approve-",) if by_receiver else (f"approval-{number}-" for number in counted)
+    gas = (*approvals, *(f"sell-{number}" for number in counted))
     sold_raw = (held if arrived is None else arrived) - remaining
     back_raw = after - before + _gas_between(results, gas, out, environment)
     if last != completed[0] and all_sold_raw > sold_raw:

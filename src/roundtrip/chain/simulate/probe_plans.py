@@ -19,6 +19,7 @@ from .legs import (
     cast,
     exit_blocks,
     gas_float,
+    held_over_day,
     late_s,
     little_less_steps,
     plannable,
@@ -186,7 +187,10 @@ def trade_plan(
     environment = _with_measured_gas(environment, bought)
     held_raw = plannable(bought, probe, setting.policy)
     first = buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
-    sell_block, *rest = exit_blocks(sell_at or place, setting, environment, probe, held_raw, place)
+    sell_block, *rest = exit_blocks(
+        sell_at or place, setting, environment, probe, held_raw, place,
+        held_over_day_raw=held_over_day(bought, setting.policy),
+    )  # fmt: skip
     if between is None:
         return Plan(environment, (first, sell_block, *rest))
     later = structs.replace(sell_block, delay_s=max(1, sell_block.delay_s - between.delay_s))

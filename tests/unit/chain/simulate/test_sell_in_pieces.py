@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.simulate.legs import VenuePlace, exit_blocks, piece_amounts, piece_moments_s
+from roundtrip.chain.simulate.legs import (
+    VenuePlace,
+    exit_blocks,
+    held_over_day,
+    piece_amounts,
+    piece_moments_s,
+)
 from roundtrip.chain.simulate.request import Plan, Results, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, Address
@@ -151,6 +157,36 @@ def test_of_a_token_that_rebases_no_sale_asks_for_more_than_there_ever_is() -> N
     sells = [s.call.data for s in steps_of(sold_by(WETH, PIECES, REBASED)) if s.label == "sell-0"]
     (tenth,) = sells
     assert abi.word(least // 10) in tenth
+
+
+@given(bought_raw=st.integers(10**20, 10**30), hourly=st.floats(0.5, 2.0), began_s=st.integers(0, 3_599))
+def test_of_a_token_that_rebases_by_the_hour_a_sale_asks_for_nearly_what_there_is(
+    bought_raw: int, hourly: float, began_s: int
+) -> None:
+    def held_raw(at_s: int) -> int:
+        return int(bought_raw * hourly ** ((began_s + at_s) // 3600))
+
+    delays_s = (POLICY.later_s, POLICY.hour_s, POLICY.day_s)
+    bought = was_bought(bought_raw, *(held_raw(at_s) for at_s in delays_s))
+    asked = held_over_day(bought, POLICY)
+    moments_s = piece_moments_s(POLICY, POLICY.pieces)
+    assert len(asked) in (0, len(moments_s))
+    # In the first hour two balances are less than a step apart.
+    for at_s, amounts in [*zip(moments_s, asked, strict=False)][1:]:
+        there_raw = held_raw(at_s)
+        assert min(amounts) <= there_raw
+        fitting = max(raw for raw in amounts if raw <= there_raw)
+        assert fitting >= there_raw * 0.99 * min(hourly, 1 / hourly) ** 2 - 1
+
+
+def test_at_any_hour_a_token_that_rebases_has_an_approval_for_each_amount() -> None:
+    probe = replace(PIECES, seller="any hour")
+    plan = sold_by(ETH, probe, REBASED)
+    names = [step.label for step in steps_of(plan)]
+    assert [name for name in names if name.startswith("sell-")] == [f"sell-{n}" for n in range(30)]
+    assert {name.split("-")[1] for name in names if name.startswith("approval-")} == set(map(str, range(30)))
+    assert seconds_of(plan, "sell-") == seconds_of(plan, "approval-") == piece_moments_s(POLICY, 10)
+    assert not any(step.label.startswith("approval-") for step in steps_of(sold_by(ETH, probe)))
 
 
 def test_what_was_approved_before_is_cleared_first_where_that_is_asked() -> None:
