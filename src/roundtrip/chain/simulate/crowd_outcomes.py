@@ -52,8 +52,7 @@ def venue_amounts(result: StepResult, place: VenuePlace, setting: Setting) -> Ve
     return last
 
 
-@dataclass(frozen=True, slots=True)
-class MemberBuys:
+class MemberBuys(msgspec.Struct, frozen=True):
     """What a wallet's buys bring: the venue gives ``given_raw`` of the token, and ``received_raw`` arrive.
     ``gas``: the most that one buy used."""
 

@@ -44,8 +44,7 @@ _DEPOSIT = "0xd0e30db0"
 """WETH9.deposit()."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """A wallet of the crowd that sells. ``number``: its place in the crowd; -1: it trades alone.
     ``held_raw``: what it can sell. ``buy_gas`` and ``sell_gas``: the gas limits of its trades.
     ``tries_part``: where all of it does not sell, it tries nearly all."""
@@ -323,7 +322,7 @@ def isolated_plan(
     sweep = place.file.plan_sweep(setting.contracts, reader)
     steps = () if sweep is None else (SimulatedStep("sweep", reader, sweep, policy.transfer_gas_limit),)
     trader = CrowdTrader(place, setting, environment, seller.wallet, seller.label())
-    funded = replace(seller, sell_gas=len(attempts) * seller.sell_gas)
+    funded = structs.replace(seller, sell_gas=len(attempts) * seller.sell_gas)
     own, again, *_ = crowd_buy_blocks(place, setting, environment, [funded])
     first = structs.replace(own, delay_s=_BLOCK_S, steps=(*steps, *own.steps))
     first = structs.replace(first, balances=(*first.balances, (reader, WEI_PER_ETH)))
@@ -386,7 +385,7 @@ def company_plan(
     first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     tries = {member: company_attempts(member, setting.policy) for member in sellers}
     gas = {seller.number: len(tries[seller]) * seller.sell_gas for seller in sellers}
-    funded = [replace(member, sell_gas=gas.get(member.number, member.sell_gas)) for member in members]
+    funded = [structs.replace(member, sell_gas=gas.get(member.number, member.sell_gas)) for member in members]
     *blocks, last = crowd_buy_blocks(place, setting, environment, funded)
     traders = {member: company_trader(place, setting, environment, member) for member in sellers}
     approving = [step for member, trader in traders.items() for step in _approvals(trader, tries[member], 0)]

@@ -4,6 +4,8 @@ those alone that met something else."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from roundtrip.chain.simulate import crowd_outcomes, crowd_plans
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys, MemberBuys
 from roundtrip.chain.simulate.crowd_plans import Attempt, CrowdTrader, Member, part_attempts
@@ -104,7 +106,7 @@ def limits_gas(run: CheckSession, sells: CrowdSells, main: CompletedBuy) -> int:
     """The gas limits of all its buys, approvals and sells together, and what their data costs."""
     policy, more_gas = run.means.policy, data_gas(run)
     approve_gas = max(policy.approve_gas_limit, main.approve_gas * 3 // 2) + more_gas
-    with_data = [replace(member, buy_gas=member.buy_gas + more_gas) for member in sells.members]
+    with_data = [structs.replace(member, buy_gas=member.buy_gas + more_gas) for member in sells.members]
     return sum(_limits_gas(policy, member, member.sell_gas + more_gas) + approve_gas for member in with_data)
 
 
@@ -122,7 +124,9 @@ def give_gas(run: CheckSession, sells: CrowdSells, least_gas: int) -> CrowdSells
         more_gas = _limits_gas(policy, member, sell_gas)
         if gas + more_gas <= policy.crowd_gas:
             gas += more_gas
-            members.append(member if sell_gas == member.sell_gas else replace(member, sell_gas=sell_gas))
+            members.append(
+                member if sell_gas == member.sell_gas else structs.replace(member, sell_gas=sell_gas)
+            )
             bought.append(buys)
     chosen = {member.number for member in members}
     starved = (member.wallet for member in sells.members if member.number not in chosen)
@@ -236,11 +240,11 @@ def measure_sellers(
         # The venue gave what its formula says, so the token takes or gives while others trade.
         drifts |= member.number in short and measured.given_raw >= buys.given_raw
         kept_bps = _kept_bps(main, _last_s(member.wallet, run.means.policy), run.means.policy)
-        members.append(replace(member, held_raw=measured.received_raw * kept_bps // BPS))
+        members.append(structs.replace(member, held_raw=measured.received_raw * kept_bps // BPS))
         bought.append(measured)
     if drifts:
         members = [
-            replace(member, held_raw=member.held_raw - member.held_raw // _DRIFT_DIVISOR)
+            structs.replace(member, held_raw=member.held_raw - member.held_raw // _DRIFT_DIVISOR)
             for member in members
         ]
     return replace(sells, members=tuple(members), buys=tuple(bought), measured=True)
@@ -301,7 +305,7 @@ def isolations(
         kept_bps = _kept_of_most_bps(crowd, number)
         asked += _isolations_of(run, number, crowd.trades[number], own, (*main, main_sells), others, kept_bps)
     return [
-        replace(isolation, seller=replace(isolation.seller, buy_gas=buy_gas, sell_gas=most_gas))
+        replace(isolation, seller=structs.replace(isolation.seller, buy_gas=buy_gas, sell_gas=most_gas))
         for isolation in asked
     ]
 
@@ -471,7 +475,9 @@ def company_sellers(
     numbers = _most_different(crowd, differing(crowd, main_sells, policy), policy)[: policy.most_isolated]
     wallets = {number: crowd.trades[number].wallet.wallet for number in numbers}
     return {
-        number: replace(by_wallet[wallet], sell_gas=most_gas, tries_part=_arrives_short(crowd.trades[number]))
+        number: structs.replace(
+            by_wallet[wallet], sell_gas=most_gas, tries_part=_arrives_short(crowd.trades[number])
+        )
         for number, wallet in wallets.items()
         if wallet in by_wallet
     }
@@ -519,7 +525,7 @@ def _under_hook(run: CheckSession, place: VenuePlace, seller: Member) -> Member:
     """The seller, with no more gas for a buy than a stranger's hook may use."""
     if not place.venue.rival_hook():
         return seller
-    return replace(seller, buy_gas=min(seller.buy_gas, run.means.policy.hook_gas_limit))
+    return structs.replace(seller, buy_gas=min(seller.buy_gas, run.means.policy.hook_gas_limit))
 
 
 def read_isolation(

@@ -390,7 +390,7 @@ def test_alone_more_may_arrive_than_among_others() -> None:
         alone_results(traded(WETH, GIVEN, 10**17, SELL_GAS)),
     )
     results["alone-token"] = did(GIVEN // 10)
-    actual = read_attempts(results, of, ATTEMPTS[:1], replace(LIKE_MAIN, given_raw=0), GIVEN)
+    actual = read_attempts(results, of, ATTEMPTS[:1], structs.replace(LIKE_MAIN, given_raw=0), GIVEN)
     assert isinstance(actual, Sold)
     assert (actual.held_raw, actual.sold_raw) == (GIVEN + GIVEN // 10, GIVEN)
     kept = read_attempts(results, of, ATTEMPTS[:1], LIKE_MAIN, GIVEN)

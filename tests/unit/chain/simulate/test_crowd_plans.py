@@ -5,6 +5,7 @@ from itertools import accumulate
 
 import pytest
 from eth_abi.abi import decode
+from msgspec import structs
 
 from roundtrip.chain.simulate.crowd_plans import (
     Attempt,
@@ -448,7 +449,7 @@ def test_every_wallet_can_pay_for_its_gas_at_a_high_base_fee() -> None:
         member(0, purse_wei=5 * 10**15, tip_wei=3 * 10**9, way="pieces"),
         member(1, purse_wei=5 * 10**15, again_wei=10**16),
     ]
-    sellers = (replace(poor[0], sell_gas=3_000_000),)
+    sellers = (structs.replace(poor[0], sell_gas=3_000_000),)
     bought, one = was_bought(), wallet(purse_wei=5 * 10**15, tip_wei=3 * 10**9)
     alone_one = Member(-1, one, 1, 3_000_000, 3_000_000)
     for plan in (
@@ -512,11 +513,11 @@ def test_what_is_approved_already_is_not_approved_again() -> None:
 
 
 def test_in_company_all_of_it_is_sold_by_the_usual_route() -> None:
-    odd = replace(members(ETH)[0], wallet=replace(drawn(ETH)[0], way="second route", share_bps=100))
+    odd = structs.replace(members(ETH)[0], wallet=replace(drawn(ETH)[0], way="second route", share_bps=100))
     plan = company_plan(ETH, SETTING, ENVIRONMENT, "probe", 10**17, was_bought(HELD), (odd,), (odd,))
     usual = company_plan(
         ETH, SETTING, ENVIRONMENT, "probe", 10**17, was_bought(HELD), (odd,),
-        (replace(odd, wallet=replace(odd.wallet, way="usual", share_bps=BPS)),),
+        (structs.replace(odd, wallet=replace(odd.wallet, way="usual", share_bps=BPS)),),
     )  # fmt: skip
     assert by_label(plan)["m0-sell-2"] == by_label(usual)["m0-sell-2"]
 

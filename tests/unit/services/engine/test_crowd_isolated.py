@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from roundtrip.chain.simulate.crowd_outcomes import MemberBuys
 from roundtrip.chain.simulate.crowd_plans import Attempt
@@ -62,7 +63,7 @@ def odd(**changes: object) -> CrowdWallet:
 
 def tried(*odds: CrowdWallet, outcome: object = PAUSED, later: tuple[int, ...] = ()) -> list[Isolation]:
     """What is tried of a crowd in which these differ, of which the first is a member."""
-    members = (replace(SELLS.members[0], wallet=odds[0]), *SELLS.members[1:])
+    members = (structs.replace(SELLS.members[0], wallet=odds[0]), *SELLS.members[1:])
     trades = tuple(CrowdTrade(drawn_wallet, outcome, 4) for drawn_wallet in odds)  # type: ignore[arg-type]
     sells = replace(SELLS, members=members)
     return isolations(session(), Crowd(trades), [sells], MAIN, ("probe", bought(RECEIVED, 1, *later)))
@@ -119,7 +120,7 @@ def test_a_choice_is_tried_at_a_moment_at_which_the_main_wallet_sold() -> None:
 def test_where_only_pieces_sold_pieces_are_tried_alone() -> None:
     than = MainSells(PAUSED, PAUSED, PAUSED, only_pieces=True)
     small = odd(size_wei=10**15, share_bps=5000, after_s=100)
-    sells = replace(SELLS, members=(replace(SELLS.members[0], wallet=small), *SELLS.members[1:]))
+    sells = replace(SELLS, members=(structs.replace(SELLS.members[0], wallet=small), *SELLS.members[1:]))
     crowd = Crowd((CrowdTrade(small, PAUSED, 4),))
     actual = by(isolations(session(), crowd, [sells], than, ("probe", bought(RECEIVED))))
     piece_raw = RECEIVED // 50
@@ -262,7 +263,7 @@ def met(number: int, given_raw: int) -> dict[str, StepResult]:
 def test_who_could_not_buy_is_kept_and_who_was_given_less_is_left_out() -> None:
     usual = [replace(odd(), wallet=member.wallet.wallet) for member in SELLS.members[:3]]
     members = tuple(
-        replace(member, wallet=wallet, held_raw=1000)
+        structs.replace(member, wallet=wallet, held_raw=1000)
         for member, wallet in zip(SELLS.members, usual, strict=False)
     )
     no_buy = CrowdTrade(odd(), RefusedCall("buy", "not you", 1))
@@ -275,7 +276,7 @@ def test_who_could_not_buy_is_kept_and_who_was_given_less_is_left_out() -> None:
 def test_a_crowd_that_was_mostly_given_less_is_not_left_out() -> None:
     """A token that moves the price while others buy would hide its refusals so."""
     members = tuple(
-        replace(member, wallet=replace(odd(), wallet=member.wallet.wallet), held_raw=1000)
+        structs.replace(member, wallet=replace(odd(), wallet=member.wallet.wallet), held_raw=1000)
         for member in SELLS.members[:2]
     )
     sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, ())
@@ -292,7 +293,7 @@ UNKNOWN = replace(bought_on(), main_given_raw=0)
 def test_who_was_given_less_is_measured_for_another_try() -> None:
     usual = [replace(odd(), wallet=member.wallet.wallet) for member in SELLS.members[:2]]
     members = tuple(
-        replace(member, wallet=wallet, held_raw=1000)
+        structs.replace(member, wallet=wallet, held_raw=1000)
         for member, wallet in zip(SELLS.members, usual, strict=False)
     )
     sells = CrowdSells(members, (MemberBuys(1000, 1000, 1),) * 2, ())
@@ -304,6 +305,6 @@ def test_who_was_given_less_is_measured_for_another_try() -> None:
 
 def test_who_got_what_was_expected_is_not_measured() -> None:
     wallet = replace(odd(), wallet=SELLS.members[0].wallet.wallet)
-    member = replace(SELLS.members[0], wallet=wallet, held_raw=1000)
+    member = structs.replace(SELLS.members[0], wallet=wallet, held_raw=1000)
     sells = CrowdSells((member,), (MemberBuys(1000, 1000, 1),), ())
     assert measure_sellers(session(), UNKNOWN, sells, BUY, met(0, 1000)) is None
