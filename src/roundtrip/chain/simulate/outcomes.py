@@ -237,8 +237,7 @@ def read_exit(
         return after
     if isinstance(remaining, Missing):
         return remaining
-    if not by_receiver:
-        remaining -= start.prior_raw
+    remaining -= 0 if by_receiver else start.prior_raw
     all_sold_raw = held - remaining
     if len(completed) > 1 and not in_pieces:
         # Several attempts sold: only the first counts. It sold no more than it was asked to, nor more than
