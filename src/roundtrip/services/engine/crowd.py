@@ -352,6 +352,19 @@ def fit_attempts(run: CheckSession) -> Policy:
     return replace(policy, nearly_rounds=max(1, rounds))
 
 
+def fit_attempts_to(run: CheckSession, main: CompletedBuy, used_gas: int) -> CheckSession:
+    """The session with as many rounds of attempts to sell nearly all as a node's gas pool has room for, one
+    at least, where a sell uses ``used_gas``, as one that was refused did."""
+    policy = run.setting.policy
+    attempts_gas = (len(policy.nearly_bps) + 2) * min(used_gas, policy.nearly_gas_limit)
+    between_gas = 2 * min(used_gas, policy.company_gas_limit)
+    room = pool_gas(run) * _POOL_USED_BPS // BPS - main.gas + between_gas
+    rounds = max(1, min(policy.nearly_rounds, room // max(1, attempts_gas + between_gas)))
+    if rounds == policy.nearly_rounds:
+        return run
+    return replace(run, setting=replace(run.setting, policy=replace(policy, nearly_rounds=rounds)))
+
+
 def fits_small_pieces(run: CheckSession) -> bool:
     """Whether one simulation has the gas for ``small_pieces`` sales: where data costs much gas it has not."""
     return (

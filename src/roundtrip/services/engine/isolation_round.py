@@ -5,11 +5,20 @@ from typing import NamedTuple
 
 from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.check.cross_exit import cheapest_of, is_tried_beside, loses_much, may_be_cheapest
-from roundtrip.domain.check.evidence import AnyLaunch, Crowd, Evidence, Missing, Size, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    AnyLaunch,
+    Crowd,
+    Evidence,
+    Missing,
+    RefusedCall,
+    Size,
+    VenueEvidence,
+)
 from roundtrip.domain.check.venue_code import best_venue, enough, needs_pieces, takes_sells, tie_order
 from roundtrip.domain.check.venue_reading import VenueReading, main_sells, read_venue
 
 from .buy_round import BuyRoundResult
+from .crowd import fit_attempts_to
 from .crowd_sells import CrowdSells, company_plan, company_sellers, isolation_plan, isolations
 from .main_trips import (
     beside_probes,
@@ -117,6 +126,8 @@ def _plan_main(
     could not sell all at once; what other wallets meet on the best venue."""
     policy, size, plans = run.means.policy, trial.main_size(), dict[Sell, Plan]()
     assert size is not None
+    main = trial.completed_buy(size)
+    assert main is not None
     if not enough(reading.full, policy):
         plans[HandOver(number)] = hand_over_plan(run, trial, size)
         plans[DirectTransfer(number)] = pull_plan(run, trial, size)
@@ -125,8 +136,10 @@ def _plan_main(
     elif is_best and not is_tried_beside(reading):
         for probe in beside_probes(policy, size):
             plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+    refused_gas = (cell.outcome.gas for cell in venue.cells if isinstance(cell.outcome, RefusedCall))
+    fitted = fit_attempts_to(run, main, max(refused_gas, default=0))
     for probe in nearly_all_probes(policy, size, venue, reading):
-        plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)
+        plans[ProbeSell(number, probe)] = probe_plan(fitted, trial, probe)
     if needs_pieces(reading, policy):
         for probe in other_way_probes(run, size, trial.place.venue):
             plans[ProbeSell(number, probe)] = probe_plan(run, trial, probe)

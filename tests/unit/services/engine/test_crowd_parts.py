@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.dialect import GETH, NITRO
 from roundtrip.chain.simulate.crowd_outcomes import CrowdBuys
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import CompletedBuy
-from roundtrip.services.engine.crowd import WHOLE_CROWD, crowd_parts
+from roundtrip.services.engine.crowd import WHOLE_CROWD, crowd_parts, fit_attempts_to
 from unit.chain.samples import ENVIRONMENT
 from unit.services.engine.crowds import HEAD, bought_on, drawn, measured, session
 
@@ -52,6 +52,18 @@ def test_what_data_costs_adds_parts_and_what_the_token_does_none_beyond_six(
     fee = DataFee(data_gas * ENVIRONMENT.base_fee_wei)
     run = replace(session(), head=replace(HEAD, dialect=replace(NITRO, data_fee=fee)))
     assert crowd_parts(run, buy(gas, approve_gas), drawn()) == parts
+
+
+@pytest.mark.parametrize(
+    ("used_gas", "rounds"), [(0, 5), (300_000, 5), (900_000, 5), (2_000_000, 4), (16_000_000, 3)]
+)
+def test_what_a_refused_sell_used_leaves_fewer_rounds_of_nearly_all(used_gas: int, rounds: int) -> None:
+    run = session()
+    fitted = fit_attempts_to(run, buy(300_000), used_gas)
+    assert fitted.setting.policy.nearly_rounds == rounds
+    assert (fitted is run) == (rounds == POLICY.nearly_rounds)
+    small = replace(run, head=replace(HEAD, dialect=replace(GETH, gas_pool=12_000_000)))
+    assert fit_attempts_to(small, buy(300_000), 16_000_000).setting.policy.nearly_rounds == 1
 
 
 def test_a_node_with_a_smaller_pool_gets_more_parts() -> None:
