@@ -202,8 +202,9 @@ class DedicatedConnection:
             raise
 
     async def close(self) -> None:
-        """Gives the connection up: its session does not wait for the disk, so no other may use it."""
-        await self._discard()
+        """Returns the connection to its pool."""
+        self._connection = None
+        await self._taken.aclose()
 
     async def _connect(self) -> Connection:
         if self._connection is None:

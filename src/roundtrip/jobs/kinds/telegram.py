@@ -53,13 +53,8 @@ async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_
         while True:
             try:
                 async with ctx.pool.acquire(timeout=again_s) as connection:
-                    try:
-                        if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
-                            await chats.listen(connection, wait_s)
-                    except BaseException:
-                        # The pool would keep the session, and the session the lock.
-                        connection.terminate()
-                        raise
+                    if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
+                        await chats.listen(connection, wait_s)
             except Exception as error:
                 if is_cancelled():
                     raise asyncio.CancelledError from error
