@@ -80,6 +80,8 @@ class EventReader:
                 while line := (await self._response.content.readline()).decode().rstrip("\n"):
                     name, _, value = line.partition(": ")
                     fields[name] = value
+                # At its end a stream gives empty lines at once, for ever.
+                assert fields or not self._response.content.at_eof(), self._response.status
                 self.last_id = fields.get("id", self.last_id)
                 if "data" in fields:
                     data = json.loads(fields["data"])
