@@ -17,7 +17,7 @@ _NEXT_ROWS = """() => {
     const list = [...rows.querySelectorAll('[data-row]')];
     const added = list[0].cloneNode(true);
     added.dataset.row = '0xadded';
-    for (const row of list) row.querySelector('[data-label=Buyers]').textContent = '77';
+    for (const row of list) row.querySelector('[data-label=Raised]').textContent = '77';
     list[0].before(list[1]);
     list[1].before(added);
     return rows.innerHTML;
@@ -57,14 +57,14 @@ async def test_a_click_on_a_heading_sorts_and_the_address_keeps_it(newcomer: Vis
     newcomer.expected.append("[object Event]")
     await _hold_stream(page, "graduating_soon")
     await newcomer.open("/boards/graduating_soon")
-    await page.get_by_role("columnheader", name="Buyers").get_by_role("link").click()
-    await page.wait_for_url("**/boards/graduating_soon?sort=buyers")
-    heading = page.get_by_role("columnheader", name="Buyers")
+    await page.get_by_role("columnheader", name="Buys, 10 min").get_by_role("link").click()
+    await page.wait_for_url("**/boards/graduating_soon?sort=buys")
+    heading = page.get_by_role("columnheader", name="Buys, 10 min")
     await expect(heading).to_have_attribute("aria-sort", "descending")
-    await newcomer.open("/boards/graduating_soon?sort=buyers")
+    await newcomer.open("/boards/graduating_soon?sort=buys")
     # Tokens that a check calls a danger stand below the others, sorted apart.
-    listed = page.locator("#rows .group-listed [data-label=Buyers]")
-    counts = [int(text) for text in await listed.all_inner_texts()]
+    listed = page.locator('#rows .group-listed [data-label="Buys, 10 min"]')
+    counts = [int(text.split()[0]) for text in await listed.all_inner_texts()]
     assert counts == sorted(counts, reverse=True)
     await page.locator("select[name=full]").select_option("95")
     await page.get_by_role("button", name="Show").click()
@@ -162,7 +162,7 @@ async def test_live_news_move_no_row_until_the_reader_asks(newcomer: Visitor) ->
     news = page.get_by_role("button", name="1 new")
     await expect(news).to_be_visible()
     # Other rows changed where they are; the one in use did not, and none moved against another.
-    await expect(rows.first.locator("[data-label=Buyers]")).to_have_text("77")
+    await expect(rows.first.locator("[data-label=Raised]")).to_have_text("77")
     assert await used.inner_html() == before
     assert await rows.first.get_attribute("data-row") == first
     assert await page.evaluate(_PLACES) == places

@@ -81,6 +81,11 @@ async def test_from_the_board_over_the_token_to_a_buy_and_a_sell(
     await page.wait_for_url(f"**/token/{token}")
     await expect(page.locator(".hero .word")).to_contain_text("Can sell")
     await page.get_by_role("link", name="Buy 0.1 ETH of it with your wallet").click()
+    quote = page.locator("#quote")
+    for amount in ("0.01", "0.1"):
+        await page.get_by_role("button", name=amount, exact=True).click()
+        await expect(quote).to_contain_text(f"{amount} ETH", timeout=WAIT_MS)
+        await expect(quote).to_contain_text("You get about")
     await page.get_by_role("button", name="Use the account of Sending wallet").click()
     await expect(page.get_by_label("Your wallet’s address")).to_have_value(trader)
     await newcomer.send("Check and prepare")
