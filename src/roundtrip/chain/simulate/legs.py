@@ -348,8 +348,8 @@ def _sales_at_any_hour(
     planned_raw: int,
     held_over_day_raw: tuple[tuple[int, ...], ...],
 ) -> list[list[SimulatedStep]]:
-    """The whole amount, tried at each of the pieces' moments; of a token that rebases first what the wallet
-    holds then. Two amounts have an approval each."""
+    """The whole amount, tried at each of the pieces' moments. Of a token that rebases each moment first tries
+    what the wallet holds then, and each attempt approves its own amount: some tokens take no other."""
     buyer, policy, number = environment.buyer, setting.policy, count()
     sales = []
     for n in range(policy.pieces):

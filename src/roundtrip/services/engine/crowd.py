@@ -353,8 +353,8 @@ def fit_attempts(run: CheckSession) -> Policy:
 
 
 def fit_attempts_to(run: CheckSession, main: CompletedBuy, used_gas: int) -> CheckSession:
-    """The session with as many rounds of attempts to sell nearly all as a node's gas pool has room for, one
-    at least, where a sell uses ``used_gas``, as one that was refused did."""
+    """The session with as many rounds of attempts to sell nearly all as a node's gas pool has room for; it
+    has one at least. ``used_gas``: what a refused sell used, which each attempt may use again."""
     policy = run.setting.policy
     attempts_gas = (len(policy.nearly_bps) + 2) * min(used_gas, policy.nearly_gas_limit)
     between_gas = 2 * min(used_gas, policy.company_gas_limit)
